@@ -1,0 +1,1 @@
+"""Synthetic data with known truth, and loaders of real data."""

@@ -1,0 +1,1 @@
+"""The mathematics of the model as pure functions of arrays."""

@@ -1,0 +1,1 @@
+"""Sparse precision estimation, a small library of its own."""

@@ -1,0 +1,1 @@
+"""Choosing penalties and rank."""

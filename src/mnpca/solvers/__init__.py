@@ -1,0 +1,1 @@
+"""The loops that fit the model. They know arrays and nothing of estimators."""
