@@ -1,1 +1,16 @@
 """Synthetic data with known truth, and loaders of real data."""
+
+from mnpca.datasets._paper import make_paper_large, make_paper_small
+from mnpca.datasets._precision import chain_precision, random_sparse_precision
+from mnpca.datasets._swiss import make_two_swiss_rolls
+from mnpca.datasets._synthetic import make_low_rank_matrix_normal, sample_matrix_normal
+
+__all__ = [
+    "chain_precision",
+    "make_low_rank_matrix_normal",
+    "make_paper_large",
+    "make_paper_small",
+    "make_two_swiss_rolls",
+    "random_sparse_precision",
+    "sample_matrix_normal",
+]

@@ -1,0 +1,151 @@
+"""What every estimator of the model offers once it is fitted."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from mnpca.model.likelihood import row_log_likelihood
+from mnpca.model.low_rank import LowRank
+from mnpca.model.projection import gls_scores
+
+
+class MatrixNormalEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The shared face of the estimators of Y = mean + X W' + E, E ~ MN(inv A, inv B).
+
+    A subclass's ``fit`` estimates the pieces and hands them to `_store_fit`; everything a user
+    asks afterwards is answered here from the fitted attributes alone.
+    """
+
+    def _store_fit(
+        self, X, *, mean, low_rank, components, singular_values, row_precision, col_precision
+    ):
+        """Set the fitted attributes that all estimators share.
+
+        Parameters
+        ----------
+        X : array of shape (n, p)
+            Training matrix.
+        mean : array of shape (p,)
+            Estimated mean row (zeros when the fit does not centre).
+        low_rank : LowRank
+            Factors of the denoised training matrix, the mean left out.
+        components : array of shape (k, p)
+            Loadings W', orthonormal in the metric B, signs fixed.
+        singular_values : array of shape (k,)
+            Generalised singular values.
+        row_precision, col_precision : sparse arrays
+            A and B in the gauge ``logdet A = 0``.
+        """
+        self.mean_ = mean
+        self.low_rank_ = low_rank
+        self.components_ = components
+        self.singular_values_ = singular_values
+        self.n_components_ = len(components)
+        self.row_precision_ = sp.csr_array(row_precision)
+        self.col_precision_ = sp.csr_array(col_precision)
+        self._store_row_distribution(X)
+
+    def _store_row_distribution(self, X):
+        """Estimate the distribution of an unseen row: noise variance and score covariance.
+
+        The generalised least squares scores of the training rows have covariance
+        C + s2 (W'BW)^-1; the noise variance s2 is the residual's mean square in the metric B.
+        """
+        n, p = X.shape
+        k = self.n_components_
+        rows = self._centred(X)
+        scores = gls_scores(rows, self.col_precision_, self.components_.T)
+        total = float(np.sum((rows @ self.col_precision_) * rows))
+        gram = self.components_ @ (self.col_precision_ @ self.components_.T)
+        explained = float(np.sum((scores @ gram) * scores))
+        rows_left = n - 1 if np.any(self.mean_) else n
+        left_over = max(rows_left * (p - k), 1)
+        floor = np.finfo(float).eps * max(total, np.finfo(float).tiny) / max(n * p, 1)
+        self.noise_variance_ = max((total - explained) / left_over, floor)
+        covariance = scores.T @ scores / max(rows_left, 1)
+        covariance -= self.noise_variance_ * np.linalg.pinv(gram, hermitian=True)
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        self.score_covariance_ = (vectors * np.maximum(values, 0.0)) @ vectors.T
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+    def _centred(self, X):
+        return X - self.mean_
+
+    def transform(self, X):
+        """Project rows on the components by generalised least squares.
+
+        ``(X - mean) B W (W'BW)^-1``: the noise network among columns is taken into account, the
+        training rows get no special treatment.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to project, seen or unseen.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return gls_scores(self._centred(X), self.col_precision_, self.components_.T)
+
+    def inverse_transform(self, X):
+        """Return the rows that have the given scores, ``X W' + mean``."""
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        return X @ self.components_ + self.mean_
+
+    def denoise(self):
+        """Return the estimated signal of the training matrix, mean included.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        return LowRank(*self.low_rank_).dense() + self.mean_
+
+    def score_samples(self, X):
+        """Log-likelihood of each row, seen as a new one.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return row_log_likelihood(
+            self._centred(X),
+            self.col_precision_,
+            self.components_.T,
+            self.score_covariance_,
+            self.noise_variance_,
+        )
+
+    def score(self, X, y=None):
+        """Mean log-likelihood per row of held-out rows."""
+        return float(np.mean(self.score_samples(X)))
+
+    def noise_graph(self, side):
+        """Return a noise network as a networkx graph.
+
+        Parameters
+        ----------
+        side : {"rows", "columns"}
+            Samples or features.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes carry the names of the samples or features (their numbers where the data had
+            none); edges carry ``precision`` and ``partial_correlation``.
+        """
+        from mnpca.estimators._graph import noise_graph
+
+        check_is_fitted(self)
+        return noise_graph(self, side)

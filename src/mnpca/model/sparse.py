@@ -1,0 +1,45 @@
+"""Linear algebra on sparse precisions, one connected component at a time."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+
+from mnpca._typing import FloatArray, IntArray
+
+
+def components(matrix: sp.csr_array) -> list[IntArray]:
+    """Return the items of each connected component, in increasing order."""
+    count, label = connected_components(matrix, directed=False)
+    order = np.argsort(label, kind="stable")
+    bounds = np.cumsum(np.bincount(label, minlength=count))[:-1]
+    return np.split(order, bounds)
+
+
+def blocks(matrix: sp.csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield (items, dense block) of every component with more than one item."""
+    for items in components(matrix):
+        if len(items) > 1:
+            yield items, matrix[items][:, items].toarray()
+
+
+def logdet(precision: sp.csr_array) -> float:
+    """Log-determinant of a sparse positive definite matrix, by Cholesky per component.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the matrix is not positive definite.
+    """
+    diagonal = precision.diagonal()
+    alone = np.ones(len(diagonal), dtype=bool)
+    total = 0.0
+    for items, block in blocks(precision):
+        alone[items] = False
+        factor = scipy.linalg.cholesky(block, lower=True)
+        total += 2.0 * float(np.log(np.diag(factor)).sum())
+    if (diagonal[alone] <= 0).any():
+        raise np.linalg.LinAlgError("a diagonal entry is not positive")
+    return total + float(np.log(diagonal[alone]).sum())
