@@ -1,5 +1,7 @@
 """PCA for correlated noise: a low-rank signal and two sparse noise networks from one matrix."""
 
+from mnpca.precision import sparse_precision, sparse_precision_path
+
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "sparse_precision", "sparse_precision_path"]

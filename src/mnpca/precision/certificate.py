@@ -1,0 +1,36 @@
+"""Duality gap of a pair of iterates.
+
+The dual of min -logdet T + tr(S T) + |alpha o T|_1 is max logdet W + p over |W - S| <= alpha
+(equality on an unpenalised diagonal). A working covariance becomes feasible by clipping; both
+values then cost one Cholesky factorisation each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from mnpca.precision import _kernels
+from mnpca.precision.problem import Problem
+from mnpca.precision.result import Array
+
+
+def log_determinant(lower: Array) -> float:
+    """Log-determinant from the lower triangle (overwritten), or -inf if not positive definite."""
+    # The C-ordered lower triangle is the Fortran-ordered upper one, so nothing is copied.
+    factor, info = lapack.dpotrf(lower.T, lower=0, overwrite_a=1, clean=0)
+    if info != 0:
+        return -np.inf
+    return 2.0 * float(np.log(np.diagonal(factor)).sum())
+
+
+def primal_value(problem: Problem, B: Array, theta: Array, work: Array) -> float:
+    """Objective at the symmetric precision of the regressions B, theta; inf if not definite."""
+    cost = _kernels.fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work)
+    return float(cost) - log_determinant(work)
+
+
+def dual_value(problem: Problem, W: Array, work: Array) -> float:
+    """Dual objective at W clipped to feasibility; -inf if that is not positive definite."""
+    _kernels.fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, work)
+    return log_determinant(work) + problem.size

@@ -1,0 +1,99 @@
+"""The problem, checked and in the form the kernels take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mnpca.precision import _kernels
+from mnpca.precision.result import Array, Index
+
+# Two halves of S that differ by more than this, relative to the two scales, are not one matrix.
+ASYMMETRY = 1e-6
+
+
+class NotCertifiedError(ValueError):
+    """No solution could be certified: the problem has none, or rounding hides it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """min over T of -logdet T + tr(S T) + sum_ij alpha_ij |T_ij|.
+
+    ``alpha`` has one row when every off-diagonal entry has the same penalty, and p otherwise; its
+    diagonal is never read. ``diagonal`` is S_ii plus the diagonal's penalty, if it has one.
+    """
+
+    covariance: Array
+    alpha: Array
+    diagonal: Array
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+        return len(self.diagonal)
+
+    def restrict(self, index: Index) -> Problem:
+        """The same problem on some of the variables."""
+        if len(index) == self.size:
+            return self
+        one_row = len(self.alpha) == 1
+        alpha = self.alpha[:, index] if one_row else self.alpha[np.ix_(index, index)]
+        covariance = self.covariance[np.ix_(index, index)]
+        return Problem(covariance, np.ascontiguousarray(alpha), self.diagonal[index])
+
+
+def check_tolerance(tol: float) -> float:
+    """Return tol as a float, or raise."""
+    if not np.isscalar(tol) or not 0 < float(tol) < np.inf:
+        raise ValueError(f"tol must be a positive number, got {tol!r}.")
+    return float(tol)
+
+
+def check_covariance(S: Any) -> Array:
+    """A C-ordered float64 square matrix; its entries are checked later, in the pass that screens."""
+    S = np.ascontiguousarray(S, dtype=np.float64)
+    if S.ndim != 2 or S.shape[0] != S.shape[1] or S.shape[0] == 0:
+        raise ValueError(f"S must be a square covariance matrix, got an array of shape {S.shape}.")
+    return S
+
+
+def _check_alpha(alpha: Any, p: int) -> Array:
+    alpha = np.asarray(alpha, dtype=np.float64)
+    if alpha.ndim == 0:
+        alpha = np.full((1, p), float(alpha))
+    elif alpha.shape != (p, p):
+        raise ValueError(f"alpha must be a number or have S's shape {(p, p)}, got {alpha.shape}.")
+    alpha = np.ascontiguousarray(alpha)
+    if not np.all(np.isfinite(alpha)) or alpha.min() < 0:
+        raise ValueError("alpha must be finite and not negative.")
+    if len(alpha) > 1 and not np.array_equal(alpha, alpha.T):
+        raise ValueError("alpha must be symmetric; pass (alpha + alpha.T) / 2.")
+    return alpha
+
+
+def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, Index]:
+    """Check the input; return the problem and the connected components of |S_ij| > alpha_ij."""
+    S = check_covariance(S)
+    p = len(S)
+    alpha = _check_alpha(alpha, p)
+    fault, i, j, labels = _kernels.screen(S, alpha, ASYMMETRY)
+    if fault == 1:
+        raise ValueError(f"S must be finite; entry ({i}, {j}) is not.")
+    if fault == 2:
+        raise ValueError(
+            f"S must be symmetric; entries ({i}, {j}) and ({j}, {i}) differ. Pass (S + S.T) / 2."
+        )
+    diagonal = np.diagonal(S).copy()
+    if diagonal.min() < 0:
+        raise ValueError(f"S has a negative diagonal entry, at {int(diagonal.argmin())}.")
+    if penalize_diagonal:
+        diagonal += alpha[0] if len(alpha) == 1 else np.diagonal(alpha)
+    if diagonal.min() == 0:
+        raise ValueError(
+            f"S has a zero variance at {int(diagonal.argmin())}, so the precision is unbounded: "
+            "drop the variable, or pass alpha > 0 with penalize_diagonal=True."
+        )
+    return Problem(S, alpha, diagonal), labels

@@ -1,0 +1,170 @@
+"""Sparse precision of a covariance: screening, components, assembly."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numba
+import numpy as np
+from scipy import sparse
+
+from mnpca.precision import _kernels
+from mnpca.precision.block_descent import ComponentSolution, Iterate, solve_component
+from mnpca.precision.problem import Problem, check_tolerance, make_problem
+from mnpca.precision.result import Array, Block, Index, PrecisionResult
+
+# Components at least this large are worth a thread of their own.
+LARGE = 200
+
+
+def sparse_precision(
+    S: Any,
+    alpha: Any,
+    *,
+    penalize_diagonal: bool = False,
+    tol: float = 1e-4,
+    init: PrecisionResult | None = None,
+) -> PrecisionResult:
+    """Sparse precision matrix of a covariance (the graphical lasso).
+
+    Minimises ``-logdet(T) + tr(S T) + sum_ij alpha_ij |T_ij|`` over positive definite T.
+
+    Parameters
+    ----------
+    S : array-like of shape (p, p)
+        Covariance matrix; it may be singular where ``alpha`` is positive.
+    alpha : float or array-like of shape (p, p)
+        Penalty, not negative; a matrix must be symmetric.
+    penalize_diagonal : bool, default=False
+        Whether the diagonal is penalised too.
+    tol : float, default=1e-4
+        The result's duality gap is at most ``tol * p``: the gap is relative to p, the value of
+        ``tr(S T) + |alpha o T|_1`` at the optimum, so that the test does not depend on units.
+    init : PrecisionResult, optional
+        Result for a similar S or alpha, to start from.
+
+    Returns
+    -------
+    PrecisionResult
+        With ``precision`` (sparse), ``covariance``, ``objective``, ``duality_gap``, ``n_iter``
+        and ``components``.
+
+    Raises
+    ------
+    ValueError
+        If the input is not valid, or no solution can be certified (for instance ``alpha=0`` with
+        a singular S). The message names the remedy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mnpca import sparse_precision
+    >>> S = np.array([[2.0, 0.9, 0.0], [0.9, 1.0, 0.1], [0.0, 0.1, 1.0]])
+    >>> result = sparse_precision(S, alpha=0.2)
+    >>> result.precision.toarray().round(2)
+    array([[ 0.66, -0.46,  0.  ],
+           [-0.46,  1.32,  0.  ],
+           [ 0.  ,  0.  ,  1.  ]])
+    >>> [component.tolist() for component in result.components]
+    [[0, 1], [2]]
+    """
+    tol = check_tolerance(tol)
+    problem, labels = make_problem(S, alpha, penalize_diagonal)
+    return solve_problem(problem, labels, tol, init)
+
+
+def solve_problem(
+    problem: Problem, labels: Index, tol: float, init: PrecisionResult | None
+) -> PrecisionResult:
+    """Solve a checked problem by connected component and assemble the result."""
+    p = problem.size
+    if init is not None and init.precision.shape != (p, p):
+        raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")
+    groups = groups_of(labels)
+
+    def solve(index: Index) -> ComponentSolution:
+        start = None if init is None else restart(problem.diagonal, init, index)
+        return solve_component(problem.restrict(index), tol, start)
+
+    n_large = sum(len(index) >= LARGE for index in groups)
+    n_threads = min(numba.get_num_threads(), n_large)
+    if n_threads > 1:
+        with ThreadPoolExecutor(n_threads) as pool:
+            solutions = list(pool.map(solve, groups))
+    else:
+        solutions = [solve(index) for index in groups]
+    return assemble(problem.diagonal, labels, groups, solutions)
+
+
+def groups_of(labels: Index) -> list[Index]:
+    """Index arrays of the components with two variables or more."""
+    sizes = np.bincount(labels)
+    order = np.argsort(labels, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    return [order[starts[c] : starts[c] + sizes[c]] for c in np.flatnonzero(sizes > 1)]
+
+
+def restart(diagonal: Array, init: PrecisionResult, index: Index) -> Iterate:
+    """Warm start of one component from an earlier result, rescaled to the new variances."""
+    p = len(index)
+    earlier = init.precision if p == len(diagonal) else init.precision[index][:, index]
+    theta = earlier.diagonal()
+    W = np.zeros((p, p))
+    np.fill_diagonal(W, 1.0 / theta)
+    position = np.full(len(diagonal), -1)
+    position[index] = np.arange(p)
+    for block in init._blocks:
+        here = position[block.index]
+        kept = here >= 0
+        if kept.all():
+            W[np.ix_(here, here)] = block.working_covariance
+        elif kept.any():
+            W[np.ix_(here[kept], here[kept])] = block.working_covariance[np.ix_(kept, kept)]
+    scale = np.sqrt(diagonal[index] / np.diagonal(W))
+    W *= scale
+    W *= scale[:, None]
+    B = np.zeros((p, p))
+    row = np.repeat(np.arange(p), np.diff(earlier.indptr))
+    column = earlier.indices
+    B[row, column] = -earlier.data / theta[row] * scale[row] / scale[column]
+    np.fill_diagonal(B, 0.0)
+    return Iterate(W, B, theta / scale**2)
+
+
+def assemble(
+    diagonal: Array, labels: Index, groups: list[Index], solutions: list[ComponentSolution]
+) -> PrecisionResult:
+    p = len(diagonal)
+    alone = np.ones(p, dtype=bool)
+    rows, columns, values = [], [], []
+    for index, solution in zip(groups, solutions, strict=True):
+        alone[index] = False
+        indptr, local, data = _kernels.to_csr(solution.iterate.B, solution.iterate.theta)
+        rows.append(np.repeat(index, np.diff(indptr)))
+        columns.append(index[local])
+        values.append(data)
+    single = np.flatnonzero(alone)
+    rows.append(single)
+    columns.append(single)
+    values.append(1.0 / diagonal[single])
+    precision = _csr(rows, columns, values, p)
+    objective = float(np.sum(np.log(diagonal[single]) + 1.0))
+    return PrecisionResult(
+        precision=precision,
+        objective=objective + sum(s.objective for s in solutions),
+        duality_gap=float(sum(s.gap for s in solutions)),
+        n_iter=max((s.n_iter for s in solutions), default=0),
+        labels=labels,
+        _blocks=tuple(
+            Block(index, s.iterate.W) for index, s in zip(groups, solutions, strict=True)
+        ),
+    )
+
+
+def _csr(rows: list[Index], columns: list[Index], values: list[Array], p: int) -> Any:
+    """Sorted CSR from parts whose rows are disjoint between parts."""
+    triplets = (np.concatenate(rows), np.concatenate(columns))
+    matrix = sparse.coo_array((np.concatenate(values), triplets), shape=(p, p)).tocsr()
+    matrix.sort_indices()
+    return matrix
