@@ -5,12 +5,16 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mnpca.estimators._progress import ProgressMixin
+from mnpca.estimators._saving import SaveMixin
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
 from mnpca.model.projection import gls_scores
 
 
-class MatrixNormalEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MatrixNormalEstimator(
+    SaveMixin, ProgressMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """The shared face of the estimators of Y = mean + X W' + E, E ~ MN(inv A, inv B).
 
     A subclass's ``fit`` estimates the pieces and hands them to `_store_fit`; everything a user

@@ -1,7 +1,37 @@
-"""What a running fit tells: where it is, how it does, and the state to resume from."""
+"""What a running fit tells: where it is, how it does, and the state to resume from.
+
+How a solver takes part
+-----------------------
+A solver takes ``report: Report = silent`` and ``resume: State | None = None``. At the end of every
+outer iteration it calls ``report(Progress(stage, iteration, objective, state))``, where ``state``
+is a function without arguments that returns everything the next iteration reads: iterates, the
+history, counters, and the random generator if it still draws. With ``resume`` it takes all of that
+from the state instead of starting, and then does exactly the operations an uninterrupted run
+would do, so that the results agree to the bit::
+
+    def solve(matrix, max_iter, report=silent, resume=None):
+        if resume is None:
+            factor, history = start(matrix), []
+        else:
+            factor, history = resume["factor"], list(resume["history"])
+        for iteration in range(len(history) + 1, max_iter + 1):
+            factor, value = step(matrix, factor)
+            history.append(value)
+            report(Progress("flip-flop", iteration, value,
+                            lambda: {"factor": factor, "history": history}))
+            if settled(history):
+                break
+        return factor, history
+
+- ``state`` is called at once or never, so it may refer to arrays that are updated in place.
+- The last iteration is reported too: resuming from it must stop again, not take one more step.
+- Values may be numbers, strings, None, arrays, sparse arrays, lists, tuples, dicts and LowRank.
+- A loop around a solver (ranks, starts, stages) nests its state with `nested` and `inner_state`.
+- What is cheap and deterministic in the data (a mean, a Gram matrix) is recomputed, not stored.
+"""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 State: TypeAlias = Mapping[str, Any]
@@ -35,3 +65,38 @@ Report: TypeAlias = Callable[[Progress], None]
 
 def silent(progress: Progress) -> None:
     """Take a report and do nothing with it."""
+
+
+def nested(report: Report, outer: Callable[[], State]) -> Report:
+    """Return a report for an inner solver whose checkpoints also hold the outer loop's state.
+
+    Parameters
+    ----------
+    report : Report
+        Where the outer loop reports.
+    outer : callable
+        Makes the outer loop's own state (which rank, the fits so far).
+
+    Examples
+    --------
+    >>> from mnpca.solvers.progress import Progress, inner_state, nested
+    >>> stored = []
+    >>> report = nested(lambda progress: stored.append(progress.state()), lambda: {"rank": 3})
+    >>> report(Progress("graph", 1, 0.5, lambda: {"step": 7}))
+    >>> stored[0]["rank"], inner_state(stored[0])
+    (3, {'step': 7})
+    """
+
+    def tell(progress: Progress) -> None:
+        report(replace(progress, state=lambda: {**outer(), "inner": dict(progress.state())}))
+
+    return tell
+
+
+def inner_state(state: State | None) -> State | None:
+    """Return the inner solver's part of a nested state, None where there is none.
+
+    The outer loop resumes its inner solver once and then passes None.
+    """
+    inner: State | None = None if state is None else state.get("inner")
+    return inner

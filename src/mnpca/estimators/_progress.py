@@ -1,0 +1,154 @@
+"""Long fits: telling how they go, checkpoints, and going on from one."""
+
+import contextlib
+import os
+import time
+
+from mnpca.persistence import fingerprint, read_document, remove_leftovers, write_document
+from mnpca.solvers.progress import silent
+
+# A checkpoint is written when the fit has run 20 times as long as the last one took to write
+# since then, so checkpoints cost at most 5% of the time, and when 5% of the fit's time so far
+# (at most a minute) would be lost.
+WRITE_SHARE = 20.0
+LOSS_SHARE = 0.05
+LONGEST_WAIT = 60.0
+
+# Parameters that change how a fit is run and not its result.
+FREE_PARAMS = ("n_jobs", "verbose")
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that belongs to another fit: other data, class or parameters."""
+
+
+class ProgressMixin:
+    """Turns the arguments of ``fit(X, callback=, checkpoint=, resume_from=)`` into a report.
+
+    An estimator's fit wraps its solver::
+
+        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
+            result = solver(X, ..., report=report, resume=resume)
+
+    where X is the validated matrix, `report` a `mnpca.solvers.progress.Report` and `resume` the
+    state to go on from, or None.
+    """
+
+    @contextlib.contextmanager
+    def _progress(self, X, callback=None, checkpoint=None, resume_from=None):
+        if checkpoint is None and resume_from is None:
+            yield callback or silent, None
+            return
+        identity = self._fit_identity(X)
+        resume = None
+        if resume_from is not None:
+            resume = _read_checkpoint(resume_from, identity)
+        if checkpoint is None:
+            yield callback or silent, resume
+            return
+        writer = CheckpointWriter(checkpoint, identity)
+
+        def report(progress):
+            writer(progress)
+            if callback is not None:
+                callback(progress)
+
+        try:
+            yield report, resume
+        except KeyboardInterrupt as interrupt:
+            _explain(interrupt, writer)
+            raise
+
+    def _fit_identity(self, X):
+        """Return what must agree between a checkpoint and the fit that goes on from it."""
+        params = self.get_params(deep=False)
+        params = {name: value for name, value in params.items() if name not in FREE_PARAMS}
+        return {
+            "class": type(self).__name__,
+            "params": {name: fingerprint(value) for name, value in params.items()},
+            "data": fingerprint(X),
+        }
+
+
+class CheckpointWriter:
+    """A report that stores the solver's state in a file, seldom enough to cost little.
+
+    Parameters
+    ----------
+    path : path-like
+        The checkpoint; it belongs to one fit at a time.
+    identity : dict
+        See ``ProgressMixin._fit_identity``.
+
+    Attributes
+    ----------
+    last : Progress or None
+        What the file on the disk holds.
+    """
+
+    def __init__(self, path, identity):
+        self.path = os.fspath(path)
+        self.last = None
+        self._identity = identity
+        self._start = time.monotonic()
+        self._written = -float("inf")
+        self._cost = 0.0
+        remove_leftovers(path)
+
+    def __call__(self, progress):
+        """Write a checkpoint if it is time for one."""
+        now = time.monotonic()
+        wait = max(WRITE_SHARE * self._cost, min(LOSS_SHARE * (now - self._start), LONGEST_WAIT))
+        if now - self._written >= wait:
+            self._write(progress)
+            self._written = time.monotonic()
+            self._cost = self._written - now
+
+    def _write(self, progress):
+        from mnpca import __version__
+
+        content = {
+            "identity": self._identity,
+            "stage": progress.stage,
+            "iteration": progress.iteration,
+            "state": dict(progress.state()),
+        }
+        write_document(self.path, "checkpoint", __version__, content)
+        self.last = progress
+
+
+def _read_checkpoint(path, identity):
+    """Return the stored state after checking that it belongs to this very fit."""
+    content = read_document(path, "checkpoint")
+    stored = content["identity"]
+    name = os.fspath(path)
+    if stored["class"] != identity["class"]:
+        raise CheckpointError(
+            f"The checkpoint {name!r} is of a {stored['class']}, this is a {identity['class']}. "
+            "Resume with the same estimator, or fit without resume_from."
+        )
+    theirs, ours = stored["params"], identity["params"]
+    different = sorted(key for key in theirs | ours if theirs.get(key) != ours.get(key))
+    if different:
+        raise CheckpointError(
+            f"The checkpoint {name!r} was made with other parameters: {', '.join(different)}. "
+            "Resume with the same parameters, or fit without resume_from."
+        )
+    if stored["data"] != identity["data"]:
+        raise CheckpointError(
+            f"The checkpoint {name!r} was made on other data (X differs). "
+            "Resume with the same X, or fit without resume_from."
+        )
+    return content["state"]
+
+
+def _explain(interrupt, writer):
+    """Say in the interrupt's notes what was kept and how to go on."""
+    if writer.last is None:
+        interrupt.add_note("The fit was interrupted before its first checkpoint.")
+        return
+    interrupt.add_note(
+        f"The fit was interrupted; its state at {writer.last.stage!r}, iteration "
+        f"{writer.last.iteration}, is kept. Go on with "
+        f"fit(X, checkpoint={writer.path!r}, resume_from={writer.path!r})."
+    )

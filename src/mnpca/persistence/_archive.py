@@ -1,0 +1,213 @@
+"""The container: a zip archive of one JSON document and its arrays, read with suspicion."""
+
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from mnpca.persistence._atomic import atomic_write
+from mnpca.persistence._values import Decoder, Encoder
+
+SCHEMA = 1
+"""Version of the file format; `MIGRATIONS` leads here from every earlier one."""
+
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""By schema number n, the function that turns a document of schema n into one of n + 1."""
+
+DOCUMENT = "document.json"
+MEMBER_NAME = re.compile(r"document\.json|arrays/[0-9]{1,6}\.npy")
+MEMBER_LIMIT = 10_000
+NPY_HEADER_LIMIT = 10_000
+# Fixed, so that the same model gives the same bytes.
+TIMESTAMP = (1980, 1, 1, 0, 0, 0)
+
+
+class ModelFileError(ValueError):
+    """A file that is not a whole and readable mnpca file of the kind asked for."""
+
+
+def write_document(
+    path: str | os.PathLike[str], kind: str, version: str, content: dict[str, Any]
+) -> None:
+    """Write `content` atomically as a file of the given kind.
+
+    Parameters
+    ----------
+    path : path-like
+        File to write; an older one is replaced only when the new one is complete.
+    kind : str
+        What the file is, e.g. "model".
+    version : str
+        Version of mnpca that writes, for error messages.
+    content : dict
+        Values of the types that ``_values.py`` lists, by name.
+
+    Raises
+    ------
+    TypeError
+        If a value has a type that a file cannot hold; nothing is written then.
+    """
+    encoder = Encoder()
+    tree = encoder.encode(content, where="content")
+    document = {
+        "format": "mnpca",
+        "kind": kind,
+        "schema": SCHEMA,
+        "version": version,
+        "content": tree,
+    }
+    text = json.dumps(document, allow_nan=False, indent=1).encode()
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(DOCUMENT, TIMESTAMP), text)
+        for number, array in enumerate(encoder.arrays):
+            info = zipfile.ZipInfo(f"arrays/{number}.npy", TIMESTAMP)
+            with archive.open(info, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+    """Read the content of a file that `write_document` made.
+
+    Memory stays proportional to the size of the file, whatever the file claims.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ModelFileError
+        If it is not a whole file of that kind that this version can read.
+    """
+    name = os.fspath(path)
+    # A pipe or a device could block or never end.
+    if not os.path.isfile(name):
+        if os.path.lexists(name):
+            raise ModelFileError(f"{name!r} is not a regular file.")
+        raise FileNotFoundError(f"There is no file {name!r}.")
+    try:
+        with open(name, "rb") as file:
+            return _read(file, os.fstat(file.fileno()).st_size, kind)
+    except ModelFileError as error:
+        raise ModelFileError(f"{name!r} cannot be read: {error}") from error.__cause__
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        ArithmeticError,
+        EOFError,
+        RecursionError,
+        MemoryError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+    ) as error:
+        raise ModelFileError(
+            f"{name!r} cannot be read: it is damaged or not an mnpca file "
+            f"({type(error).__name__}: {error}). Use an intact copy."
+        ) from error
+
+
+def _read(file: BinaryIO, size: int, kind: str) -> dict[str, Any]:
+    """Check the archive's shape, then the document's, then decode."""
+    if not zipfile.is_zipfile(file):
+        raise ModelFileError("it is not an mnpca file, or its end is missing.")
+    with zipfile.ZipFile(file) as archive:
+        members = _checked_members(archive, size)
+        with archive.open(members.pop(DOCUMENT)) as member:
+            document = _checked_document(json.loads(member.read()), kind)
+
+        def take_array(number: Any) -> Any:
+            # Each array serves once, so a small document cannot ask for many large copies.
+            info = members.pop(f"arrays/{int(number)}.npy", None)
+            if info is None:
+                raise ModelFileError(f"array {number!r} is missing.")
+            with archive.open(info) as member:
+                return _read_array(member, info.file_size)
+
+        content = Decoder(take_array).decode(document["content"])
+    if not isinstance(content, dict):
+        raise ModelFileError("its content is not a table of names.")
+    return content
+
+
+def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """Return the members by name; refuse what `write_document` never writes.
+
+    Members are stored, so all of them together are no larger than the file: that is what makes a
+    zip bomb, compressed or of overlapping members, impossible to write in this format.
+    """
+    infos = archive.infolist()
+    if len(infos) > MEMBER_LIMIT:
+        raise ModelFileError(f"it has {len(infos)} members, more than {MEMBER_LIMIT}.")
+    members = {info.filename: info for info in infos}
+    if len(members) != len(infos):
+        raise ModelFileError("two members have the same name.")
+    for name, info in members.items():
+        if not MEMBER_NAME.fullmatch(name):
+            raise ModelFileError(f"it has a foreign member {name[:80]!r}.")
+        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
+            raise ModelFileError(f"its member {name!r} is compressed; mnpca files never are.")
+        if info.flag_bits & 0x1:
+            raise ModelFileError(f"its member {name!r} is encrypted.")
+    if sum(info.file_size for info in infos) > size:
+        raise ModelFileError("its members claim more bytes than the file has.")
+    if DOCUMENT not in members:
+        raise ModelFileError(f"it has no {DOCUMENT}, so it is not an mnpca file.")
+    return members
+
+
+def _checked_document(document: Any, kind: str) -> dict[str, Any]:
+    """Check what the document says it is, and bring it to the current schema."""
+    if not isinstance(document, dict) or document.get("format") != "mnpca":
+        raise ModelFileError("it is not an mnpca file.")
+    schema = document.get("schema")
+    if type(schema) is not int or schema < 1:
+        raise ModelFileError(f"its schema number is {schema!r}.")
+    if schema > SCHEMA:
+        raise ModelFileError(
+            f"it was written by a later version (mnpca {document.get('version')}, schema {schema};"
+            f" this version reads up to schema {SCHEMA}). Upgrade mnpca to read it."
+        )
+    while schema < SCHEMA:
+        document = MIGRATIONS[schema](document)
+        schema += 1
+    if document.get("kind") != kind:
+        raise ModelFileError(f"it is a {document.get('kind')!r} file, not a {kind!r} file.")
+    return document
+
+
+def _read_array(member: Any, size: int) -> Any:
+    """Read one .npy member whose header must account for every byte of it."""
+    version = np.lib.format.read_magic(member)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    if version not in readers:
+        raise ModelFileError(f"an array has the unknown format version {version}.")
+    shape, fortran, dtype = readers[version](member, max_header_size=NPY_HEADER_LIMIT)
+    if dtype.kind not in "biufcSUmM" or dtype.shape:
+        raise ModelFileError(f"an array has the type {dtype}, which mnpca never writes.")
+    count = 1
+    for length in shape:
+        if length < 0:
+            raise ModelFileError("an array has a negative length.")
+        count *= length
+    if member.tell() + count * dtype.itemsize != size:
+        raise ModelFileError("an array's header does not match its size.")
+    flat = np.empty(count, dtype)
+    if flat.nbytes:
+        buffer = io.BufferedReader(member)
+        if buffer.readinto(flat.view(np.uint8).data) != flat.nbytes:
+            raise ModelFileError("an array is cut short.")
+        member = buffer
+    if member.read(1):  # reading the end is also what makes zipfile compare the checksum
+        raise ModelFileError("an array has bytes to spare.")
+    if dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
+        raise ModelFileError("an array of truth values holds other values.")
+    return flat.reshape(shape, order="F" if fortran else "C")
