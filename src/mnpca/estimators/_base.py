@@ -7,6 +7,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
+from mnpca.estimators._validation import validate_training
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
 from mnpca.model.projection import gls_scores
@@ -20,6 +21,10 @@ class MatrixNormalEstimator(
     A subclass's ``fit`` estimates the pieces and hands them to `_store_fit`; everything a user
     asks afterwards is answered here from the fitted attributes alone.
     """
+
+    def _validate_training(self, X):
+        """Check the training matrix; every fit begins with this. See `validate_training`."""
+        return validate_training(self, X)
 
     def _store_fit(
         self, X, *, mean, low_rank, components, singular_values, row_precision, col_precision
