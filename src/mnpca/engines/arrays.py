@@ -1,0 +1,61 @@
+"""The few dense operations that the array API standard leaves to each library."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.linalg.lapack import get_lapack_funcs
+
+Array: TypeAlias = Any
+"""A dense array of NumPy, torch or CuPy; the operations follow the array."""
+
+
+def namespace(array: Array) -> Any:
+    """Return the array API namespace of an array."""
+    if isinstance(array, np.ndarray):
+        return np
+    from array_api_compat import array_namespace
+
+    return array_namespace(array)
+
+
+def is_torch(array: Array) -> bool:
+    """Tell whether the array is a torch tensor, without importing torch."""
+    return type(array).__module__.split(".")[0] == "torch"
+
+
+def cholesky(matrix: Array) -> Array | None:
+    """Lower Cholesky factor, or None where the matrix is not positive definite."""
+    if isinstance(matrix, np.ndarray):
+        (potrf,) = get_lapack_funcs(("potrf",), (matrix,))
+        factor, info = potrf(matrix, lower=True, clean=True)
+        return factor if info == 0 else None
+    if is_torch(matrix):
+        import torch
+
+        factor, info = torch.linalg.cholesky_ex(matrix)
+        return factor if int(info) == 0 else None
+    xp = namespace(matrix)
+    factor = xp.linalg.cholesky(matrix)
+    return factor if bool(xp.all(xp.isfinite(factor))) else None
+
+
+def inverse(factor: Array) -> Array:
+    """Inverse of L L' from its lower Cholesky factor L."""
+    if isinstance(factor, np.ndarray):
+        (potri,) = get_lapack_funcs(("potri",), (factor,))
+        lower, _ = potri(factor, lower=True)
+        lower = np.tril(lower)
+        return lower + np.tril(lower, -1).T
+    if is_torch(factor):
+        import torch
+
+        return torch.cholesky_inverse(factor)
+    xp = namespace(factor)
+    return xp.linalg.inv(factor @ factor.T)
+
+
+def logdet(factor: Array) -> float:
+    """Log-determinant of L L' from its lower Cholesky factor L."""
+    xp = namespace(factor)
+    diagonal = xp.linalg.diagonal(factor)
+    return 2.0 * float(xp.sum(xp.log(diagonal)))
