@@ -1,0 +1,110 @@
+"""What a data file becomes, and the limits it must respect."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+#: A dense matrix of this many numbers takes 2 GB; a fit needs several copies of it.
+MAX_CELLS = 250_000_000
+#: A noise network is searched among all pairs of columns (and of rows).
+MAX_COLUMNS = 50_000
+MAX_LINE_BYTES = 64 * 2**20
+MAX_FILE_BYTES = 4 * 2**30
+
+
+class DataError(ValueError):
+    """A data file that cannot be used, in one line that says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A numeric matrix with the names that came with it.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, p)
+        The numbers, float64; NaN where the file has none.
+    row_names, column_names : list of str or None
+        Names as they stand in the file, repeated ones too.
+    labels : ndarray of str or None
+        The column asked for as labels, one per row; it is not among the values.
+    label_name : str or None
+        Name of that column.
+    notes : tuple of str
+        What a person should know about how the file was read.
+    """
+
+    values: np.ndarray
+    row_names: list[str] | None = None
+    column_names: list[str] | None = None
+    labels: np.ndarray | None = None
+    label_name: str | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def transposed(self):
+        """Swap rows and columns; labels belong to rows and cannot follow."""
+        if self.labels is not None:
+            raise DataError(
+                "--labels names a column of labels, one per row, and cannot be used together "
+                "with --transpose; transpose the file first."
+            )
+        return replace(
+            self,
+            values=np.ascontiguousarray(self.values.T),
+            row_names=self.column_names,
+            column_names=self.row_names,
+        )
+
+    def frame(self):
+        """Return the values as a pandas DataFrame, names as index and columns where known."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, index=self.row_names, columns=self.column_names)
+
+    def row_name(self, i):
+        """Name of a row, or its number counted from 1."""
+        return self.row_names[i] if self.row_names is not None else str(i + 1)
+
+    def column_name(self, j):
+        """Name of a column, or its number counted from 1."""
+        return self.column_names[j] if self.column_names is not None else str(j + 1)
+
+
+def check_shape(n_rows, n_columns):
+    """Refuse a matrix that would not fit, before any of it is read."""
+    if max(n_rows, 0) * max(n_columns, 0) > MAX_CELLS:
+        raise DataError(
+            f"the matrix is {n_rows} x {n_columns}; the command line takes at most "
+            f"{MAX_CELLS:,} numbers. Use the Python interface with a Dask array for more."
+        )
+    if n_columns > MAX_COLUMNS:
+        raise DataError(
+            f"the table has {n_columns:,} columns; at most {MAX_COLUMNS:,} can be used, because "
+            "the noise network compares all pairs. Select the columns that matter (for instance "
+            "the most variable ones) first."
+        )
+
+
+def check_matrix(values):
+    """Return a two-dimensional real array as float64, or say what it is instead."""
+    values = np.asarray(values)
+    if values.ndim != 2:
+        shape = " x ".join(map(str, values.shape)) or "a single value"
+        raise DataError(f"not a matrix: the array has {values.ndim} dimensions ({shape}), not 2.")
+    if values.dtype.kind not in "fiub":
+        raise DataError(f"not a matrix of real numbers: the array holds {values.dtype}.")
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def quoted(name, limit=60):
+    """Show a name from the data in a message: one line, of bounded length."""
+    text = " ".join(str(name).split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return f"'{text[:limit]}...'" if len(text) > limit else f"'{text}'"
+
+
+def listed(names, limit=5):
+    """Show the first few names of a list, and how many more there are."""
+    names = list(names)
+    shown = ", ".join(quoted(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

@@ -1,0 +1,123 @@
+"""One function that reads every supported data file."""
+
+import contextlib
+import gzip
+import shutil
+import tempfile
+from pathlib import Path
+
+from mnpca.io._arrays import read_mtx, read_npy, read_npz
+from mnpca.io._frames import read_h5ad, read_parquet
+from mnpca.io._table import MAX_FILE_BYTES, DataError, quoted
+from mnpca.io._text import read_text
+
+#: Reader of each file ending; every one also as ENDING.gz.
+FORMATS = {
+    ".csv": read_text,
+    ".tsv": read_text,
+    ".txt": read_text,
+    ".parquet": read_parquet,
+    ".npy": read_npy,
+    ".npz": read_npz,
+    ".mtx": read_mtx,
+    ".h5ad": read_h5ad,
+}
+
+
+def read_table(path, *, labels=None):
+    r"""Read a data file as a numeric matrix with names.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, TSV, Parquet, NPY, NPZ, MTX (Matrix Market) or H5AD, by its ending; gzipped too
+        (``data.csv.gz``).
+    labels : str, default=None
+        Column with the label of each row: it is set apart, not analysed. In an H5AD file a
+        column of ``obs``.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        With one line that says what is wrong with the file and what to do.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from mnpca.io import read_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "small.csv")
+    ...     _ = path.write_text("name,height,weight\nann,1.7,60\nbob,1.8,70\n")
+    ...     table = read_table(path)
+    >>> table.row_names, table.column_names, table.values.shape
+    (['ann', 'bob'], ['height', 'weight'], (2, 2))
+    """
+    path = Path(path)
+    _check_is_file(path)
+    ending = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
+    reader = FORMATS.get(ending.lower())
+    if reader is None:
+        known = ", ".join(FORMATS)
+        raise DataError(
+            f"{quoted(path.name)}: the ending {quoted(ending)} is not one of {known} (or one of "
+            "these with .gz); rename the file to what it is."
+        )
+    try:
+        with _decompressed(path) as plain:
+            return reader(plain, labels)
+    except DataError as error:
+        raise DataError(f"{quoted(path.name)}: {error}") from error
+    except MemoryError as error:
+        raise DataError(f"{quoted(path.name)}: too large for this machine's memory.") from error
+    except Exception as error:
+        # Readers meet arbitrary bytes; whatever their libraries raise means the same to a person.
+        reason = quoted(str(error) or type(error).__name__, limit=150)
+        raise DataError(
+            f"{quoted(path.name)}: cannot be read as a {ending.lower()[1:]} file ({reason})."
+        ) from error
+
+
+def _check_is_file(path):
+    if path.is_dir():
+        raise DataError(f"{quoted(path, 200)} is a folder; name a data file.")
+    if not path.exists():
+        raise DataError(f"no such file: {quoted(path, 200)}.")
+    if not path.is_file():
+        raise DataError(f"{quoted(path, 200)} is not a plain file.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{quoted(path.name)}: the file is empty.")
+
+
+@contextlib.contextmanager
+def _decompressed(path):
+    """Give the path itself, or that of a bounded, temporary, unzipped copy."""
+    if path.suffix.lower() != ".gz":
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise DataError(f"larger than {MAX_FILE_BYTES // 2**30} GB.")
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="mnpca-") as folder:
+        plain = Path(folder) / "data"
+        plain = plain.with_suffix(path.with_suffix("").suffix.lower())
+        with gzip.open(path, "rb") as zipped, plain.open("wb") as out:
+            shutil.copyfileobj(_Bounded(zipped), out, 2**20)
+        yield plain
+
+
+class _Bounded:
+    """A stream that refuses to yield more than the limit: a gzip bomb ends here."""
+
+    def __init__(self, stream):
+        self._stream = stream
+        self._left = MAX_FILE_BYTES
+
+    def read(self, size):
+        chunk = self._stream.read(size)
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise DataError(f"unzips to more than {MAX_FILE_BYTES // 2**30} GB.")
+        return chunk
