@@ -3,10 +3,17 @@
 import zipfile
 
 import numpy as np
-import scipy.io
 import scipy.sparse as sp
 
-from mnpca.io._table import DataError, Table, check_matrix, check_shape, listed
+from mnpca.io._market import read_market_values
+from mnpca.io._table import (
+    MAX_FILE_BYTES,
+    DataError,
+    Table,
+    check_matrix,
+    check_shape,
+    listed,
+)
 
 #: What a dense matrix is called in an NPZ file, in the order in which it is looked for.
 NPZ_NAMES = ("X", "Y", "data", "arr_0")
@@ -19,10 +26,12 @@ def read_npy(path, labels=None):
     with open(path, "rb") as stream:
         if stream.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
             raise DataError("not an NPY file; save the matrix with numpy.save.")
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
-    if array.ndim == 2:
-        check_shape(*array.shape)
-    return Table(check_matrix(array))
+    with open(path, "rb") as file:
+        shape = _npy_shape(file)
+    if len(shape) != 2:
+        raise DataError(f"not a matrix: the array has {len(shape)} dimensions, not 2.")
+    check_shape(*shape)
+    return Table(check_matrix(np.load(path, allow_pickle=False)))
 
 
 def read_npz(path, labels=None):
@@ -32,11 +41,13 @@ def read_npz(path, labels=None):
     they are there.
     """
     with zipfile.ZipFile(path) as archive:
-        shapes = {
-            name.removesuffix(".npy"): _npy_shape(archive, name)
-            for name in archive.namelist()
-            if name.endswith(".npy")
-        }
+        if sum(member.file_size for member in archive.infolist()) > MAX_FILE_BYTES:
+            raise DataError(f"unzips to more than {MAX_FILE_BYTES // 2**30} GB.")
+        shapes = {}
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as member:
+                    shapes[name.removesuffix(".npy")] = _npy_shape(member)
     with np.load(path, allow_pickle=False) as arrays:
         if shapes.keys() >= _SPARSE_NAMES:
             return Table(_sparse_values(path, arrays), labels=_npz_labels(arrays, labels, shapes))
@@ -55,14 +66,7 @@ def read_npz(path, labels=None):
 def read_mtx(path, labels=None):
     """Read a Matrix Market file; zeros that are not stored are zeros."""
     _no_labels(labels, "an MTX file")
-    n_rows, n_columns, entries, _, field, _ = scipy.io.mminfo(path)
-    check_shape(n_rows, n_columns)
-    if field not in ("real", "integer", "unsigned-integer", "pattern", "double"):
-        raise DataError(f"the numbers are {field}; real numbers are needed.")
-    if entries > n_rows * n_columns:
-        raise DataError("the header promises more entries than the matrix has cells.")
-    matrix = scipy.io.mmread(path)
-    return Table(check_matrix(matrix.toarray() if sp.issparse(matrix) else matrix))
+    return Table(check_matrix(read_market_values(path)))
 
 
 def _no_labels(labels, kind):
@@ -70,14 +74,13 @@ def _no_labels(labels, kind):
         raise DataError(f"{kind} has no named columns, so --labels cannot be used with it.")
 
 
-def _npy_shape(archive, name):
-    """Shape of one member, from its header alone."""
-    with archive.open(name) as member:
-        version = np.lib.format.read_magic(member)
-        if version == (1, 0):
-            header = np.lib.format.read_array_header_1_0(member)
-        else:
-            header = np.lib.format.read_array_header_2_0(member)
+def _npy_shape(file):
+    """Shape of an array, from its header alone."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        header = np.lib.format.read_array_header_1_0(file)
+    else:
+        header = np.lib.format.read_array_header_2_0(file)
     return header[0]
 
 
@@ -98,7 +101,11 @@ def _sparse_values(path, arrays):
     if shape.shape != (2,):
         raise DataError("not a matrix: the sparse array does not have two dimensions.")
     check_shape(int(shape[0]), int(shape[1]))
-    return check_matrix(sp.load_npz(path).toarray())
+    matrix = sp.load_npz(path)
+    if matrix.format in ("csr", "csc", "bsr"):
+        # SciPy's compiled routines trust the indices and would write outside the matrix.
+        matrix.check_format(full_check=True)
+    return check_matrix(matrix.toarray())
 
 
 def _npz_names(arrays, key, shapes, length):

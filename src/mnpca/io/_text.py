@@ -88,16 +88,23 @@ def _survey(path):
                 head.write(chunk)
                 if newline >= 0:
                     first_line = _first_record(head.getvalue())
-                    columns = 1 + max(first_line.count(mark) for mark in ",;\t")
-                    check_shape(1, columns)
+                    columns = _count_columns(first_line)
             lines += chunk.count(b"\n")
             if first_line is not None:
                 check_shape(lines, columns)
     if first_line is None:
         first_line = _first_record(head.getvalue())
+        _count_columns(first_line)
     if not first_line.strip():
         raise DataError("the first line is empty; it should hold the column names.")
     return first_line
+
+
+def _count_columns(first_line):
+    """Return the number of columns, refusing too many before any is parsed."""
+    columns = 1 + max(first_line.count(mark) for mark in ",;\t")
+    check_shape(1, columns)
+    return columns
 
 
 def _first_record(data):
