@@ -1,0 +1,139 @@
+"""The data matrix as one NumPy array in memory."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray
+from mnpca.engines import _kernels
+from mnpca.engines.gram import Gram
+
+#: Rows of the matrix that one pass holds as a temporary.
+BLOCK = 1024
+
+
+class DenseEngine:
+    """Everything that the flagship's loops ask of the data matrix Y (n x p).
+
+    Products with thin matrices come back in float64 whatever the matrix's own type; signals are
+    pairs of thin factors (left, right) with the mean as a last column of ones in ``left``;
+    precisions are one-dimensional (a diagonal) or CSR.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, p)
+        Kept without a copy where the type fits.
+    dtype : numpy dtype, default=float32
+        Type of the matrix and of its residuals. float32 halves the time and the memory; the
+        thin algebra of the solver stays in float64.
+    """
+
+    def __init__(self, matrix: FloatArray, dtype: type = np.float32):
+        self.matrix = np.ascontiguousarray(matrix, dtype=dtype)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return (n, p)."""
+        n, p = self.matrix.shape
+        return int(n), int(p)
+
+    def times(self, right: FloatArray) -> FloatArray:
+        """Return ``Y V`` for a thin V."""
+        return (self.matrix @ right.astype(self.matrix.dtype)).astype(np.float64)
+
+    def transposed_times(self, left: FloatArray) -> FloatArray:
+        """Return ``Y' U`` for a thin U."""
+        return (self.matrix.T @ left.astype(self.matrix.dtype)).astype(np.float64)
+
+    def squares(self) -> "Squares":
+        """Return the squared entries of Y, for weighted sums along both sides."""
+        return Squares(self.matrix * self.matrix)
+
+    def residual_squares(self, left: FloatArray, right: FloatArray) -> "Squares":
+        """Return the squared entries of ``Y - left right'``."""
+        residual = self._residual(left, right)
+        residual *= residual
+        return Squares(residual)
+
+    def weighted_norm(self, row_precision: FloatArray | sp.csr_array, col_precision) -> float:
+        """Return ``tr(A Y B Y')``."""
+        if not sp.issparse(row_precision):
+            total = 0.0
+            for start in range(0, self.shape[0], BLOCK):
+                rows = self.matrix[start : start + BLOCK]
+                filtered = _filter(rows, col_precision)
+                norms = np.einsum("ij,ij->i", filtered, rows).astype(np.float64)
+                total += float(norms @ row_precision[start : start + BLOCK])
+            return total
+        filtered = _filter(self.matrix, col_precision)
+        return float(
+            _kernels.weighted_inner(
+                filtered,
+                self.matrix,
+                row_precision.indptr,
+                row_precision.indices,
+                row_precision.data,
+            )
+        )
+
+    def row_gram(self, left, right, col_precision, spread) -> Gram:
+        """Return ``R B R' + left spread left'`` among rows, R = Y - left right'."""
+        return _gram(self._residual(left, right, len(spread)), col_precision, left, spread)
+
+    def col_gram(self, left, right, row_precision, spread) -> Gram:
+        """Return ``R' A R + right spread right'`` among columns, R = Y - left right'."""
+        n, p = self.shape
+        left_t = np.ascontiguousarray(left.T.astype(self.matrix.dtype))
+        right = np.asarray(right)
+        residual = np.empty((p, n + len(spread)), self.matrix.dtype)
+        for start in range(0, p, 256):
+            part = slice(start, start + 256)
+            residual[part, :n] = self.matrix[:, part].T
+            residual[part, :n] -= right[part].astype(self.matrix.dtype) @ left_t
+        return _gram(residual, row_precision, right, spread)
+
+    def _residual(self, left, right, spare: int = 0) -> FloatArray:
+        """Return ``Y - left right'`` with room for `spare` more columns."""
+        n, p = self.shape
+        kind = self.matrix.dtype
+        right_t = np.ascontiguousarray(right.T.astype(kind))
+        residual = np.empty((n, p + spare), kind)
+        for start in range(0, n, BLOCK):
+            part = slice(start, start + BLOCK)
+            residual[part, :p] = self.matrix[part] - left[part].astype(kind) @ right_t
+        return residual
+
+
+class Squares:
+    """Squared entries of a matrix, summed with weights along either side."""
+
+    def __init__(self, squares: FloatArray):
+        self._squares = squares
+
+    def row_sums(self, col_weights: FloatArray) -> FloatArray:
+        """Return ``sum_j w_j y_ij^2`` of every row i."""
+        return (self._squares @ col_weights.astype(self._squares.dtype)).astype(np.float64)
+
+    def col_sums(self, row_weights: FloatArray) -> FloatArray:
+        """Return ``sum_i w_i y_ij^2`` of every column j."""
+        return (row_weights.astype(self._squares.dtype) @ self._squares).astype(np.float64)
+
+
+def _filter(rows: FloatArray, precision: FloatArray | sp.csr_array) -> FloatArray:
+    """Return ``rows @ precision``."""
+    if not sp.issparse(precision):
+        return rows * precision.astype(rows.dtype)
+    data = precision.data.astype(rows.dtype)
+    filtered: FloatArray = _kernels.times_sparse(rows, precision.indptr, precision.indices, data)
+    return filtered
+
+
+def _gram(residual: FloatArray, precision, thin: FloatArray, spread: FloatArray) -> Gram:
+    """Gram of ``residual`` whose last columns, still empty, take ``thin spread thin'``."""
+    m = residual.shape[1] - len(spread)
+    filtered = np.empty_like(residual)
+    for start in range(0, len(residual), BLOCK):
+        part = slice(start, start + BLOCK)
+        filtered[part, :m] = _filter(residual[part, :m], precision)
+    residual[:, m:] = thin
+    filtered[:, m:] = thin @ spread
+    return Gram(filtered, residual)

@@ -1,0 +1,131 @@
+"""A Gram matrix that is never formed: only the entries that somebody asks for."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray, IntArray
+from mnpca.engines import _kernels
+
+#: Rows and columns of one dense tile of the screening pass.
+TILE = 1024
+#: Components up to this size are multiplied out in one compiled loop, larger ones by BLAS.
+SMALL = 64
+
+
+class Pairs(NamedTuple):
+    """Entries (i, j), i < j, of a symmetric matrix."""
+
+    i: IntArray
+    j: IntArray
+    value: FloatArray
+
+
+class Gram:
+    """The symmetric matrix ``left right' + extra`` of q items, kept as its factors.
+
+    ``left`` and ``right`` are q x m (residuals, once filtered by the other side's precision and
+    once not), ``extra`` is sparse. The q x q matrix itself is never an array; its diagonal,
+    listed entries, blocks and the list of its large entries are computed on demand.
+    """
+
+    def __init__(self, left: FloatArray, right: FloatArray, extra: sp.csr_array | None = None):
+        self.left = left
+        self.right = right
+        self.extra = extra
+
+    @property
+    def size(self) -> int:
+        """Return the number of items."""
+        return int(self.right.shape[0])
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of ``left right'`` (without ``extra``)."""
+        return np.einsum("ij,ij->i", self.left, self.right).astype(np.float64)
+
+    def rescale(self, weights: FloatArray) -> None:
+        """Multiply row and column i by ``weights[i]``, in place."""
+        column = weights.astype(self.left.dtype)[:, None]
+        self.left *= column
+        self.right *= column
+        if self.extra is not None:
+            scale = sp.diags_array(weights)
+            self.extra = sp.csr_array(scale @ self.extra @ scale)
+
+    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the listed entries."""
+        values: FloatArray = _kernels.pair_dots(self.left, self.right, i, j)
+        return values + _sparse_entries(self.extra, i, j)
+
+    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
+        """Return the diagonal blocks of the components, one after the other in a flat array.
+
+        Component c holds the items ``order[bounds[c]:bounds[c + 1]]`` and its block, row by row,
+        lies at ``offsets[c]:offsets[c + 1]``.
+        """
+        flat = np.zeros(offsets[-1])
+        _kernels.small_blocks(self.left, self.right, order, bounds, offsets, SMALL, flat)
+        for c in range(len(bounds) - 1):
+            items = order[bounds[c] : bounds[c + 1]]
+            large = len(items) > SMALL
+            if not large and self.extra is None:
+                continue
+            block = flat[offsets[c] : offsets[c + 1]].reshape(len(items), len(items))
+            if large:
+                product = (self.left[items] @ self.right[items].T).astype(np.float64)
+                block[:] = (product + product.T) / 2
+            if self.extra is not None:
+                block += self.extra[items][:, items].toarray()
+        return flat
+
+    def large_entries(self, level: float, n_rows: int | None = None) -> Pairs:
+        """Return the entries above the diagonal with ``|entry| > level``.
+
+        Only the first `n_rows` rows are searched (all by default). One tile at a time is formed.
+        """
+        n_rows = self.size if n_rows is None else n_rows
+        found: list[Pairs] = []
+        room = _Room(60 * TILE)
+        for i0 in range(0, n_rows, TILE):
+            i1 = min(i0 + TILE, n_rows)
+            strip = None if self.extra is None else self.extra[i0:i1].tocsc()
+            for j0 in range(i0, self.size, TILE):
+                tile = self.left[i0:i1] @ self.right[j0 : j0 + TILE].T
+                if strip is not None:
+                    part = strip[:, j0 : j0 + TILE].tocoo()
+                    tile[part.coords] += part.data.astype(tile.dtype)
+                found += room.pick(tile, i0, j0, level)
+        if not found:
+            nothing = np.zeros(0, np.int64)
+            return Pairs(nothing, nothing, np.zeros(0))
+        return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+class _Room:
+    """Reused output arrays of the screening kernel."""
+
+    def __init__(self, capacity: int):
+        self._allocate(capacity)
+
+    def _allocate(self, capacity: int) -> None:
+        self.i = np.empty(capacity, np.int64)
+        self.j = np.empty(capacity, np.int64)
+        self.value = np.empty(capacity)
+
+    def pick(self, tile: FloatArray, i0: int, j0: int, level: float) -> list[Pairs]:
+        count = _kernels.pick_large(tile, i0, j0, level, self.i, self.j, self.value)
+        if count > len(self.i):
+            self._allocate(count)
+            _kernels.pick_large(tile, i0, j0, level, self.i, self.j, self.value)
+        if count == 0:
+            return []
+        kept = slice(0, count)
+        return [Pairs(self.i[kept].copy(), self.j[kept].copy(), self.value[kept].copy())]
+
+
+def _sparse_entries(matrix: sp.csr_array | None, i: IntArray, j: IntArray) -> FloatArray | float:
+    """Return ``matrix[i, j]`` entry by entry."""
+    if matrix is None or len(i) == 0:
+        return 0.0
+    return np.asarray(matrix[i, j], dtype=np.float64).ravel()

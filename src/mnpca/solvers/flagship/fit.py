@@ -1,0 +1,276 @@
+"""The flagship fit: from a matrix to a signal with its uncertainty and two noise networks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.engines.dense import DenseEngine
+from mnpca.model.low_rank import LowRank, fix_signs
+from mnpca.solvers.flagship.iterate import Iterate
+from mnpca.solvers.flagship.low_rank_step import Center
+from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.flagship.noise_step import NoiseModel, Structure
+from mnpca.solvers.flagship.search import Search, Settings
+from mnpca.solvers.flagship.variational import Posterior
+from mnpca.solvers.progress import Report, State, silent
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The end of one trail of the search."""
+
+    name: str
+    n_live: int
+    score: float
+    elbo: float
+    n_row_edges: int
+    n_col_edges: int
+
+
+@dataclass(frozen=True)
+class FlagshipFit:
+    """A fitted model ``Y = 1 mean' + signal + E``, E ~ MN(inv A, inv B), logdet A = 0.
+
+    Attributes
+    ----------
+    mean : array of shape (p,)
+        Mean row, zeros where the model has none.
+    centred : bool
+        Whether the model has a mean row.
+    low_rank : LowRank
+        Posterior mean of the signal, the mean row left out.
+    signal_variance : LowRank
+        Posterior variance of every entry of signal + mean, as factors of an n x p matrix.
+    scores, loadings, singular_values : arrays
+        Generalised SVD of ``Y - 1 mean'`` under A and B: scores are U diag(s), loadings V with
+        V'BV = I.
+    row_noise, col_noise : NoiseSide
+        A and B with their spectra by component.
+    diagonal_noise : NoiseModel
+        The noise at the end of the diagonal stage, for warm starts.
+    elbo, score : float
+        Evidence lower bound, and the same less the price of the edges.
+    history : tuple of (stage, iteration, score, change)
+        Every outer iteration.
+    candidates : tuple of Candidate
+        The trails and their scores; `chosen` names the one that won.
+    converged : bool
+        Whether the winning trail ended because the signal had settled.
+    n_iter : int
+        Outer iterations in all.
+    """
+
+    mean: FloatArray
+    centred: bool
+    low_rank: LowRank
+    signal_variance: LowRank
+    scores: FloatArray
+    loadings: FloatArray
+    singular_values: FloatArray
+    row_noise: NoiseSide
+    col_noise: NoiseSide
+    diagonal_noise: NoiseModel
+    elbo: float
+    score: float
+    elbo_path: FloatArray
+    history: tuple[tuple[str, int, float, float], ...]
+    candidates: tuple[Candidate, ...]
+    chosen: str
+    converged: bool
+    n_iter: int
+
+    def denoised(self) -> FloatArray:
+        """Return the posterior mean of the training matrix's signal, mean included."""
+        dense: FloatArray = self.low_rank.dense() + self.mean
+        return dense
+
+
+def fit_flagship(
+    Y: FloatArray,
+    rank: int,
+    *,
+    noise: Structure = "graph",
+    row_noise: Structure | None = None,
+    col_noise: Structure | None = None,
+    center: Center = "auto",
+    start: FlagshipFit | None = None,
+    max_iter: int = 9,
+    tol: float = 1e-2,
+    random_state: int = 0,
+    report: Report = silent,
+    resume: State | None = None,
+) -> FlagshipFit:
+    """Fit signal and noise networks with nothing to tune.
+
+    Parameters
+    ----------
+    Y : array of shape (n, p)
+        Data without missing entries.
+    rank : int
+        Number of components, 0 allowed.
+    noise : {"identity", "diagonal", "graph"}
+        Structure of both noise precisions.
+    row_noise, col_noise : {"identity", "diagonal", "graph"}, optional
+        Structure of one side where it differs from `noise`.
+    center : bool or "auto"
+        Whether the model has a mean row; "auto" compares both by their evidence.
+    start : FlagshipFit, optional
+        A fit of the same data with another rank or structure, to start from.
+    max_iter : int
+        Outer iterations of the diagonal stage.
+    tol : float
+        A stage ends when the signal changes by less than this share.
+    random_state : int
+        Seed of the subspace iteration's random columns.
+    report : callable
+        Called after every outer iteration.
+    resume : State, optional
+        A state that `report` was given, to continue from.
+
+    Examples
+    --------
+    >>> from mnpca.datasets import make_paper_small
+    >>> from mnpca.metrics import psnr
+    >>> from mnpca.solvers.flagship import fit_flagship
+    >>> data = make_paper_small(c=224, seed=1)
+    >>> fit = fit_flagship(data.Y, 2)
+    >>> psnr(fit.denoised(), data.signal) > 15
+    True
+    """
+    prepared = _Prepared.of(Y, center)
+    settings = Settings(
+        rank=rank,
+        row_structure=row_noise or noise,
+        col_structure=col_noise or noise,
+        center=prepared.center,
+        max_iter=max_iter,
+        tol=tol,
+        seed=random_state,
+    )
+    engine = DenseEngine(prepared.scaled, prepared.dtype)
+    if resume is not None:
+        search = Search.unpack(engine, settings, resume)
+    elif start is not None:
+        search = Search.begin(
+            engine,
+            settings,
+            prepared.to_scaled(start.diagonal_noise),
+            start.loadings / prepared.scale,
+        )
+    else:
+        search = Search.begin(engine, settings)
+    best = search.run(report)
+    return _result(best, search, prepared)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Data in the units the solver works in, and the way back."""
+
+    scaled: FloatArray
+    offset: FloatArray
+    scale: float
+    center: Center
+    dtype: type
+
+    @classmethod
+    def of(cls, Y: FloatArray, center: Center) -> "_Prepared":
+        """Scale to mean square one; take the column means off where a mean is certain.
+
+        A mean ten times larger than the spread is numerically harmful and certainly there.
+        """
+        offset = Y.mean(axis=0, dtype=np.float64)
+        mean_square = float(np.mean(np.square(Y, dtype=np.float64)))
+        spread = mean_square - float(np.mean(offset**2))
+        if center == "auto" and spread < 0.01 * mean_square:
+            center = True
+        if center is True:
+            Y = Y - offset
+            mean_square = float(np.mean(np.square(Y, dtype=np.float64)))
+        else:
+            offset = np.zeros_like(offset)
+        scale = float(np.sqrt(mean_square)) or 1.0
+        return cls(Y / scale, offset, scale, center, np.float32)
+
+    def to_scaled(self, noise: NoiseModel) -> NoiseModel:
+        """Express a noise model of the data in the solver's units."""
+        return NoiseModel(noise.row, noise.col.scaled(self.scale**2))
+
+    def from_scaled(self, noise: NoiseModel) -> NoiseModel:
+        """Express a noise model in the units of the data, in the gauge logdet A = 0."""
+        return NoiseModel(noise.row, noise.col.scaled(self.scale**-2)).in_gauge()
+
+
+def _result(best: Iterate, search: Search, prepared: _Prepared) -> FlagshipFit:
+    """Express the best iterate in the units of the data."""
+    posterior = best.posterior
+    n, p = search.engine.shape
+    noise = prepared.from_scaled(best.noise)
+    chosen = search.best_name()
+    constant = -n * p * (np.log(prepared.scale) + 0.5 * np.log(2 * np.pi))
+    scores, loadings = fix_signs(
+        posterior.svd.left * posterior.svd.singular_values, posterior.svd.right * prepared.scale
+    )
+    left, right = _signal_variance(posterior, best.noise)
+    last_change = [entry[3] for entry in search.history if entry[0] == chosen][-1]
+    return FlagshipFit(
+        mean=posterior.mean * prepared.scale + prepared.offset,
+        centred=posterior.centred,
+        low_rank=LowRank(posterior.scores, posterior.loadings * prepared.scale),
+        signal_variance=LowRank(left, right * prepared.scale**2),
+        scores=scores,
+        loadings=loadings,
+        singular_values=posterior.svd.singular_values,
+        row_noise=noise.row,
+        col_noise=noise.col,
+        diagonal_noise=prepared.from_scaled(search.finished["diagonal noise"].noise),
+        elbo=posterior.elbo + constant,
+        score=best.score + constant,
+        elbo_path=posterior.elbo_path + constant,
+        history=tuple(
+            (stage, iteration, score + constant, change)
+            for stage, iteration, score, change in search.history
+        ),
+        candidates=tuple(
+            Candidate(
+                name,
+                trail.n_live,
+                trail.score + constant,
+                trail.posterior.elbo + constant,
+                trail.noise.row.n_edges,
+                trail.noise.col.n_edges,
+            )
+            for name, trail in search.finished.items()
+        ),
+        chosen=chosen,
+        converged=last_change < search.settings.tol,
+        n_iter=len(search.history),
+    )
+
+
+def _signal_variance(posterior: Posterior, noise: NoiseModel) -> LowRank:
+    """Posterior variance of every entry of ``left right'``, as thin factors.
+
+    With row covariances T diag(c_i) T' of X and S diag(d_j) S' of W, the variance of
+    ``x_i' w_j`` is ``x_i' S diag(d_j) S' x_i + w_j' T diag(c_i) T' w_j`` plus
+    ``tr(T diag(c_i) T' S diag(d_j) S')``; each term is a product of something of i and of j.
+    """
+    left, right = [], []
+    if posterior.right_factor is not None:
+        basis = posterior.right_factor.basis
+        variances = posterior.right_factor.row_variances(noise.col)
+        left.append((posterior.left @ basis) ** 2)
+        right.append(variances)
+    if posterior.left_factor is not None and posterior.right_factor is not None:
+        k = posterior.rank
+        basis = posterior.left_factor.basis
+        variances = posterior.left_factor.row_variances(noise.row)
+        left.append(variances)
+        right.append((posterior.loadings @ basis) ** 2)
+        overlap = (basis.T @ posterior.right_factor.basis[:k]) ** 2
+        left.append(variances @ overlap)
+        right.append(posterior.right_factor.row_variances(noise.col))
+    if not left:
+        return LowRank(np.zeros((noise.row.size, 0)), np.zeros((noise.col.size, 0)))
+    return LowRank(np.column_stack(left), np.column_stack(right))

@@ -1,0 +1,88 @@
+"""One point of the search: a noise, the signal under it, and how good the pair is."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca.solvers.flagship.generalised_svd import GeneralisedSVD
+from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.flagship.noise_step import NoiseModel
+from mnpca.solvers.flagship.variational import FactorPosterior, Posterior
+from mnpca.solvers.progress import State
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """A noise model and the posterior of the signal under it."""
+
+    noise: NoiseModel
+    posterior: Posterior
+
+    @property
+    def n_live(self) -> int:
+        """Return how many generalised singular values stand above ``sqrt n + sqrt p``.
+
+        That is where the largest singular value of pure noise would be.
+        """
+        edge = np.sqrt(self.noise.row.size) + np.sqrt(self.noise.col.size)
+        return int(np.sum(self.posterior.svd.singular_values > edge))
+
+    @property
+    def score(self) -> float:
+        """Return the ELBO minus ``(log m + 2 log q) / 2`` for every edge."""
+        n, p = self.noise.row.size, self.noise.col.size
+        row_cost = 0.5 * (np.log(p) + 2 * np.log(n)) * self.noise.row.n_edges
+        col_cost = 0.5 * (np.log(n) + 2 * np.log(p)) * self.noise.col.n_edges
+        return float(self.posterior.elbo - row_cost - col_cost)
+
+    def pack(self, name: str) -> dict[str, Any]:
+        """Return everything as a flat dictionary whose keys start with the name."""
+        packed = _pack_side(f"{name}.row", self.noise.row)
+        packed |= _pack_side(f"{name}.col", self.noise.col)
+        return packed | _pack_fields(f"{name}.posterior", self.posterior)
+
+    @classmethod
+    def unpack(cls, name: str, state: State) -> "Iterate":
+        """Rebuild an iterate from `pack`'s dictionary."""
+        noise = NoiseModel(_unpack_side(f"{name}.row", state), _unpack_side(f"{name}.col", state))
+        values = _unpack_fields(f"{name}.posterior", Posterior, state)
+        for factor in ("left_factor", "right_factor"):
+            parts = _unpack_fields(f"{name}.posterior.{factor}", FactorPosterior, state)
+            values[factor] = FactorPosterior(**parts) if parts else None
+        parts = {
+            field: state.get(f"{name}.posterior.svd.{field}") for field in GeneralisedSVD._fields
+        }
+        values["svd"] = GeneralisedSVD(**parts)
+        values["centred"] = bool(values["centred"])
+        return cls(noise, Posterior(**values))
+
+
+def _pack_side(name: str, side: NoiseSide) -> dict[str, Any]:
+    return {f"{name}.unscaled": side.unscaled, f"{name}.scale": side.scale}
+
+
+def _unpack_side(name: str, state: State) -> NoiseSide:
+    unscaled = state[f"{name}.unscaled"]
+    if sp.issparse(unscaled):
+        return NoiseSide.from_precision(unscaled).scaled(float(state[f"{name}.scale"]))
+    return NoiseSide.diagonal(np.asarray(unscaled)).scaled(float(state[f"{name}.scale"]))
+
+
+def _pack_fields(name: str, value: Any) -> dict[str, Any]:
+    """Flatten a dataclass or named tuple; fields that are None are left out."""
+    names = value._fields if isinstance(value, GeneralisedSVD) else [f.name for f in fields(value)]
+    packed: dict[str, Any] = {}
+    for field in names:
+        part = getattr(value, field)
+        if isinstance(part, FactorPosterior | GeneralisedSVD):
+            packed |= _pack_fields(f"{name}.{field}", part)
+        elif part is not None:
+            packed[f"{name}.{field}"] = part
+    return packed
+
+
+def _unpack_fields(name: str, kind: type, state: State) -> dict[str, Any]:
+    keys = {field.name: f"{name}.{field.name}" for field in fields(kind)}
+    return {field: state[key] for field, key in keys.items() if key in state}

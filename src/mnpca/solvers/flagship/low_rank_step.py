@@ -1,0 +1,70 @@
+"""The signal given the noise, with and without a mean row."""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.engines.dense import DenseEngine
+from mnpca.solvers.flagship.generalised_svd import generalised_least_squares_mean, generalised_svd
+from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.flagship.variational import Posterior, variational_step
+
+Center: TypeAlias = bool | Literal["auto"]
+
+
+def low_rank_step(
+    engine: DenseEngine,
+    row_noise: NoiseSide,
+    col_noise: NoiseSide,
+    rank: int,
+    *,
+    center: Center = "auto",
+    start: FloatArray | None = None,
+    max_sweeps: int = 8,
+    tol: float = 1e-7,
+    seed: int = 0,
+) -> Posterior:
+    """Return the variational posterior of the signal; ``center="auto"`` lets the ELBO choose.
+
+    Parameters
+    ----------
+    engine : DenseEngine
+        Holds Y.
+    row_noise, col_noise : NoiseSide
+        A and B.
+    rank : int
+        Components of the signal, the mean not counted.
+    center : bool or "auto"
+        Whether the model has a mean row.
+    start : array of shape (p, any), optional
+        Loadings near the answer.
+    max_sweeps, tol : int, float
+        Of the variational sweeps.
+    seed : int
+        Of the random columns in the subspace iteration.
+    """
+    total = engine.weighted_norm(row_noise.weights, col_noise.weights)
+    options = (False, True) if center == "auto" else (bool(center),)
+    posteriors = []
+    for centred in options:
+        mean = generalised_least_squares_mean(engine, row_noise) if centred else None
+        rng = np.random.default_rng(seed)
+        svd = generalised_svd(engine, row_noise, col_noise, rank, mean=mean, start=start, rng=rng)
+        posteriors.append(
+            variational_step(
+                engine, row_noise, col_noise, svd, total, max_sweeps=max_sweeps, tol=tol
+            )
+        )
+    return max(posteriors, key=lambda posterior: posterior.elbo)
+
+
+def relative_change(new: Posterior, old: Posterior) -> float:
+    """Return ``|M_new - M_old| / |M_new|`` of the two signals, from their factors."""
+    left = np.column_stack([new.left, -old.left])
+    right = np.column_stack([new.right, old.right])
+    change = float(np.sum((left.T @ left) * (right.T @ right)))
+    size = float(np.sum((new.left.T @ new.left) * (new.right.T @ new.right)))
+    if size <= 0.0:
+        return 0.0 if change <= 0.0 else np.inf
+    return float(np.sqrt(max(change, 0.0) / size))
