@@ -1,0 +1,25 @@
+"""What a fit says about its data, as arrays: networks, whiteness, scree. Drawn by plots, report."""
+
+from mnpca.diagnostics.networks import (
+    Edges,
+    communities,
+    item_names,
+    network_edges,
+    network_order,
+)
+from mnpca.diagnostics.scree import Scree, scree
+from mnpca.diagnostics.whiteness import Whiteness, marchenko_pastur, whiten, whiteness
+
+__all__ = [
+    "Edges",
+    "Scree",
+    "Whiteness",
+    "communities",
+    "item_names",
+    "marchenko_pastur",
+    "network_edges",
+    "network_order",
+    "scree",
+    "whiten",
+    "whiteness",
+]

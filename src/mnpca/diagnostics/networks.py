@@ -1,0 +1,106 @@
+"""A noise network as lists: its edges by strength, its communities, an order of its items."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mnpca.estimators._graph import partial_correlations
+
+SIDES = ("rows", "columns")
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges of a network, the strongest first; each once, with ``first < second``.
+
+    Attributes
+    ----------
+    first, second : integer arrays
+        Positions of the two items.
+    precision, partial_correlation : float arrays
+        Entry of the precision matrix, and ``-P_ij / sqrt(P_ii P_jj)``.
+    n_items : int
+        Number of items of the network, joined or not.
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    precision: np.ndarray
+    partial_correlation: np.ndarray
+    n_items: int
+
+    def __len__(self):
+        return len(self.first)
+
+    def strongest(self, count):
+        """Return the first `count` edges."""
+        return Edges(
+            self.first[:count],
+            self.second[:count],
+            self.precision[:count],
+            self.partial_correlation[:count],
+            self.n_items,
+        )
+
+    def degree(self):
+        """Return the number of edges of each item."""
+        return np.bincount(np.concatenate([self.first, self.second]), minlength=self.n_items)
+
+
+def side_precision(model, side):
+    """Return the precision matrix of ``"rows"`` or ``"columns"``."""
+    check_is_fitted(model)
+    if side not in SIDES:
+        raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
+    return model.row_precision_ if side == "rows" else model.col_precision_
+
+
+def item_names(model, side):
+    """Names of the rows or columns of the training data; their numbers where it had none."""
+    size = side_precision(model, side).shape[0]
+    attribute = "sample_names_in_" if side == "rows" else "feature_names_in_"
+    names = getattr(model, attribute, None)
+    return [str(j) for j in range(size)] if names is None else [str(name) for name in names]
+
+
+def network_edges(model, side):
+    """Return the edges of a noise network, sorted by the size of the partial correlation."""
+    precision = side_precision(model, side)
+    entries = partial_correlations(precision)
+    row, col = entries.coords
+    upper = row < col
+    row, col, value = row[upper], col[upper], entries.data[upper]
+    order = np.lexsort((col, row, -np.abs(value)))
+    row, col = row[order], col[order]
+    # The diagonal turns a partial correlation back into the entry of the precision.
+    scale = np.sqrt(precision.diagonal())
+    return Edges(row, col, -value[order] * scale[row] * scale[col], value[order], len(scale))
+
+
+def communities(edges):
+    """Return the community of each item: densely joined groups, the largest numbered 0.
+
+    Louvain's method on the sizes of the partial correlations; items without an edge get -1.
+    """
+    import networkx as nx
+
+    graph = nx.Graph()
+    weights = np.abs(edges.partial_correlation).tolist()
+    graph.add_weighted_edges_from(
+        zip(edges.first.tolist(), edges.second.tolist(), weights, strict=True)
+    )
+    label = np.full(edges.n_items, -1)
+    groups = nx.community.louvain_communities(graph, seed=0) if len(edges) else []
+    for number, group in enumerate(sorted(groups, key=lambda g: (-len(g), min(g)))):
+        label[list(group)] = number
+    return label
+
+
+def network_order(community, labels=None):
+    """Return the order of items that shows blocks: by label if given, then by community."""
+    last = np.where(community < 0, community.max(initial=0) + 1, community)
+    if labels is None:
+        return np.lexsort((np.arange(len(last)), last))
+    _, label_number = np.unique(np.asarray(labels).astype(str), return_inverse=True)
+    return np.lexsort((np.arange(len(last)), last, label_number))

@@ -1,0 +1,12 @@
+"""What the displays share."""
+
+#: Colours that stay apart for most kinds of colour vision (after Okabe and Ito).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5e4fa2", "#8c6d31")
+MUTED = "#9aa0a6"
+
+
+def axes(ax):
+    """Return the given axes, or those of a new figure."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots()[1] if ax is None else ax

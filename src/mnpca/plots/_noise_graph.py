@@ -1,0 +1,133 @@
+"""A noise network as a drawing of its strongest edges, or as a matrix."""
+
+import numpy as np
+
+from mnpca.diagnostics import communities, item_names, network_edges, network_order
+from mnpca.plots._axes import COLOURS, MUTED, axes
+from mnpca.plots._layout import force_layout
+
+
+class NoiseGraphDisplay:
+    """The noise network among rows or columns.
+
+    Parameters
+    ----------
+    edges : mnpca.diagnostics.Edges
+        All edges, strongest first.
+    names : list of str
+        Names of the items.
+    side : {"rows", "columns"}
+        What the items are.
+    labels : array, default=None
+        Group of each item: orders the matrix and colours the nodes; communities of the network
+        do where there are none.
+
+    Attributes
+    ----------
+    n_shown_ : int
+        Number of edges drawn.
+    ax_, figure_ : matplotlib objects
+        Set by `plot`.
+
+    Examples
+    --------
+    >>> from mnpca import LikelihoodMNPCA
+    >>> from mnpca.datasets import make_paper_small
+    >>> from mnpca.plots import NoiseGraphDisplay
+    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
+    >>> model = LikelihoodMNPCA(n_components=2, alpha_row=0.3, alpha_col=0.3).fit(data.Y)
+    >>> display = NoiseGraphDisplay.from_estimator(model, "columns").plot(max_edges=20)
+    """
+
+    def __init__(self, edges, names, side, *, labels=None):
+        self.edges = edges
+        self.names = names
+        self.side = side
+        self.labels = labels
+
+    @classmethod
+    def from_estimator(cls, estimator, side="columns", *, labels=None):
+        """Take the network of one side from a fitted estimator."""
+        return cls(network_edges(estimator, side), item_names(estimator, side), side, labels=labels)
+
+    def plot(self, ax=None, *, kind="graph", max_edges=150, names="auto"):
+        """Draw the network.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; a new figure if None.
+        kind : {"graph", "matrix"}, default="graph"
+            Nodes and lines, or the matrix of partial correlations.
+        max_edges : int, default=150
+            Strongest edges to draw in the graph; the title says how many there are.
+        names : bool or "auto", default="auto"
+            Write the names of the nodes; auto does up to 40.
+        """
+        ax = axes(ax)
+        if kind == "graph":
+            self._plot_graph(ax, max_edges, names)
+        elif kind == "matrix":
+            self._plot_matrix(ax)
+        else:
+            raise ValueError(f'kind must be "graph" or "matrix", got {kind!r}.')
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _plot_graph(self, ax, max_edges, names):
+        from matplotlib.collections import LineCollection
+
+        shown = self.edges.strongest(max_edges)
+        self.n_shown_ = len(shown)
+        nodes, ends = np.unique(np.concatenate([shown.first, shown.second]), return_inverse=True)
+        first, second = ends[: len(shown)], ends[len(shown) :]
+        places = force_layout(first, second, len(nodes))
+        size = np.abs(shown.partial_correlation)
+        lines = LineCollection(
+            np.stack([places[first], places[second]], axis=1),
+            linewidths=0.5 + 3 * size,
+            colors=[COLOURS[0] if r > 0 else COLOURS[1] for r in shown.partial_correlation],
+            alpha=0.7,
+            zorder=1,
+        )
+        ax.add_collection(lines)
+        group = self._groups()[nodes]
+        colour = [MUTED if g < 0 else COLOURS[g % len(COLOURS)] for g in group]
+        ax.scatter(places[:, 0], places[:, 1], s=26, color=colour, edgecolor="white", zorder=2)
+        if names is True or (names == "auto" and len(nodes) <= 40):
+            for place, node in zip(places, nodes, strict=True):
+                # A dollar sign would start a formula.
+                text = self.names[node].replace("$", r"\$")[:24]
+                ax.annotate(text, place, (3, 3), textcoords="offset points", fontsize=7)
+        ax.set_title(f"{len(shown)} strongest of {len(self.edges)} edges among {self.side}")
+        ax.set_axis_off()
+        ax.margins(0.08)
+
+    def _plot_matrix(self, ax):
+        self.n_shown_ = len(self.edges)
+        order = network_order(communities(self.edges), self.labels)
+        place = np.argsort(order)
+        first, second = place[self.edges.first], place[self.edges.second]
+        value = self.edges.partial_correlation
+        size = max(2.0, 30_000 / max(self.edges.n_items, 1) ** 1.5)
+        dots = ax.scatter(
+            np.concatenate([first, second]),
+            np.concatenate([second, first]),
+            c=np.concatenate([value, value]),
+            s=size,
+            marker="s",
+            cmap="RdBu",
+            vmin=-1,
+            vmax=1,
+            linewidths=0,
+        )
+        ax.set_xlim(-0.5, self.edges.n_items - 0.5)
+        ax.set_ylim(self.edges.n_items - 0.5, -0.5)
+        ax.set_aspect("equal")
+        ax.set_title(f"partial correlations among {self.side}")
+        ax.figure.colorbar(dots, ax=ax, shrink=0.8)
+
+    def _groups(self):
+        if self.labels is None:
+            return communities(self.edges)
+        return np.unique(np.asarray(self.labels).astype(str), return_inverse=True)[1]

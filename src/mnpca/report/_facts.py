@@ -1,0 +1,100 @@
+"""Words and figures at the top of the report, and the settings at its end."""
+
+import datetime
+import importlib.metadata
+import platform
+
+import mnpca
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def story(document):
+    """Return a few sentences that say what was found."""
+    n, p = document["shape"]
+    kept = document["scree"]["kept"]
+    rows, columns = document["networks"]["rows"], document["networks"]["columns"]
+    sentences = [_signal_sentence(n, p, kept), _noise_sentence(rows, columns)]
+    beyond = [document["whiteness"][side]["beyond"] for side in ("rows", "columns")]
+    sentences.append(
+        f"Before the networks are taken out of the residual, {_percent(beyond[0][0])} of the pairs "
+        f"of rows and {_percent(beyond[1][0])} of the pairs of columns are correlated beyond three "
+        f"standard deviations of white noise; afterwards {_percent(beyond[0][1])} and "
+        f"{_percent(beyond[1][1])} (white noise: 0.27%)."
+    )
+    return sentences
+
+
+def cards(document, seconds):
+    """Return the key figures as (title, figure, remark)."""
+    rows, columns = document["networks"]["rows"], document["networks"]["columns"]
+    n, p = document["shape"]
+    convergence = document["convergence"]
+    figures = [
+        ["Data", f"{n:,} × {p:,}", "rows × columns"],
+        ["Signal", f"rank {document['scree']['kept']}", _rank_remark(document["scree"])],
+        ["Row network", f"{rows['n_edges']:,}", _edges_remark(rows)],
+        ["Column network", f"{columns['n_edges']:,}", _edges_remark(columns)],
+        [
+            "Fit",
+            "converged" if convergence["converged"] else "not converged",
+            f"{convergence['n_iter']} iterations"
+            + ("" if seconds is None else f", {seconds:.1f} s"),
+        ],
+    ]
+    return figures
+
+
+def settings(model, scaled):
+    """Return the estimator's parameters as text."""
+    params = {name: _text(value) for name, value in model.get_params(deep=False).items()}
+    return {
+        "estimator": type(model).__name__,
+        "params": params | {"columns scaled": "yes" if scaled else "no"},
+    }
+
+
+def versions():
+    """Return the versions that made the report, and when."""
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    found = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"date": now, "mnpca": mnpca.__version__, "Python": platform.python_version()} | found
+
+
+def _signal_sentence(n, p, kept):
+    if kept == 0:
+        return (
+            f"No component of the {n:,} × {p:,} matrix stands above its noise: there is no "
+            "low-rank signal to show."
+        )
+    plural = "s" if kept > 1 else ""
+    return (
+        f"The {n:,} × {p:,} matrix was split into a signal of {kept} component{plural} and noise."
+    )
+
+
+def _noise_sentence(rows, columns):
+    if rows["n_edges"] == columns["n_edges"] == 0:
+        return "No correlation was found in the noise, neither among rows nor among columns."
+    return (
+        f"The noise is correlated along {rows['n_edges']:,} pairs of rows and "
+        f"{columns['n_edges']:,} pairs of columns, given all others."
+    )
+
+
+def _rank_remark(scree):
+    return "chosen from the data" if scree["requested"] == "auto" else "as requested"
+
+
+def _edges_remark(network):
+    joined = network["n_items"] - network["n_isolated"]
+    return f"edges; {joined:,} of {network['n_items']:,} items joined"
+
+
+def _percent(share):
+    return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
+
+
+def _text(value):
+    text = "array" if hasattr(value, "shape") else str(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,86 @@
+"""A noise network: heat map, drawing of the strongest edges, table and search."""
+
+import numpy as np
+
+from mnpca.diagnostics import communities, item_names, network_edges, network_order
+from mnpca.plots import force_layout
+from mnpca.report._numbers import short
+from mnpca.report._scores import MAX_NAME, describe_labels
+
+#: Edges drawn at most, listed at most, and the side of the heat map.
+DRAWN_EDGES = 300
+LISTED_EDGES = 2000
+HEAT_BINS = 240
+#: Names that can be searched.
+MAX_ITEMS = 20_000
+
+
+def network_section(model, side, labels):
+    """Return one network; `labels` order its heat map and colour its nodes."""
+    edges = network_edges(model, side)
+    names = item_names(model, side)
+    community = communities(edges)
+    by_label = labels is not None and describe_labels(labels)["kind"] == "groups"
+    order = network_order(community, labels if by_label else None)
+    listed = edges.strongest(LISTED_EDGES)
+    return {
+        "n_items": edges.n_items,
+        "n_edges": len(edges),
+        "n_isolated": int(np.sum(edges.degree() == 0)),
+        "n_communities": int(community.max(initial=-1) + 1),
+        "ordered_by": "label" if by_label else "community",
+        "names": [name[:MAX_NAME] for name in names[:MAX_ITEMS]],
+        "named": hasattr(model, "sample_names_in_" if side == "rows" else "feature_names_in_"),
+        "degree": edges.degree()[:MAX_ITEMS].tolist(),
+        "edges": [
+            listed.first.tolist(),
+            listed.second.tolist(),
+            short(listed.partial_correlation, 3),
+        ],
+        "heat": _heat(edges, order, labels if by_label else None),
+        "drawing": _drawing(listed.strongest(DRAWN_EDGES), community, labels, by_label),
+    }
+
+
+def _heat(edges, order, labels):
+    """Return the strongest partial correlation of each cell of a square grid."""
+    bins = min(edges.n_items, HEAT_BINS)
+    cell = np.argsort(order) * bins // edges.n_items
+    first, second = cell[edges.first], cell[edges.second]
+    at = np.minimum(first, second) * bins + np.maximum(first, second)
+    # Edges come strongest first, so the first edge of a cell is the one to show.
+    cells, strongest = np.unique(at, return_index=True)
+    value = np.round(100 * edges.partial_correlation[strongest]).astype(int)
+    heat = {
+        "bins": bins,
+        "first": (cells // bins).tolist(),
+        "second": (cells % bins).tolist(),
+        "percent": value.tolist(),
+        "order": order.tolist() if edges.n_items <= MAX_ITEMS else [],
+    }
+    if labels is not None:
+        described = describe_labels(labels)
+        heat["bands"] = np.asarray(described["code"])[order].tolist()
+        heat["band_names"] = described["names"]
+    return heat
+
+
+def _drawing(edges, community, labels, by_label):
+    """Return places and groups of the nodes of the strongest edges."""
+    nodes, ends = np.unique(np.concatenate([edges.first, edges.second]), return_inverse=True)
+    first, second = ends[: len(edges)], ends[len(edges) :]
+    places = force_layout(first, second, len(nodes))
+    if by_label:
+        described = describe_labels(labels)
+        group, groups = np.asarray(described["code"])[nodes], described["names"]
+    else:
+        group, groups = community[nodes], None
+    return {
+        "node": nodes.tolist(),
+        "x": short(places[:, 0], 3),
+        "y": short(places[:, 1], 3),
+        "group": group.tolist(),
+        "groups": groups,
+        "first": first.tolist(),
+        "second": second.tolist(),
+    }

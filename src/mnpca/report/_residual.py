@@ -1,0 +1,79 @@
+"""Scree, whiteness of the residual, and convergence."""
+
+import numpy as np
+
+from mnpca.diagnostics import marchenko_pastur, scree, whiten, whiteness
+from mnpca.report._numbers import short
+
+_BINS = 60
+
+
+def scree_section(model, X):
+    """Return the leading singular values in units of the noise edge."""
+    values = scree(model, X)
+    return {
+        "generalised": short(values.generalised),
+        "plain": short(values.plain),
+        "kept": values.n_components,
+        "requested": str(model.get_params(deep=False).get("n_components")),
+    }
+
+
+def whiteness_section(model, X):
+    """Return histograms of the residual's correlations and singular values, before and after."""
+    residual = X - model.denoise()
+    whitened = whiten(residual, model.row_precision_, model.col_precision_)
+    before, after = whiteness(residual), whiteness(whitened)
+    section = {"shape": list(after.shape), "thinned": after.shape != X.shape}
+    for side, other in (("rows", after.shape[1]), ("columns", after.shape[0])):
+        attribute = "row_correlations" if side == "rows" else "column_correlations"
+        section[side] = _correlation_histograms(
+            getattr(before, attribute), getattr(after, attribute), 1 / np.sqrt(other)
+        )
+        section[side]["beyond"] = short([before.share_above(side), after.share_above(side)], 3)
+    section["values"] = _value_histograms(
+        before.singular_values, after.singular_values, after.shape
+    )
+    return section
+
+
+def convergence_section(model):
+    """Return the objective's history."""
+    return {
+        "objective": short(np.asarray(getattr(model, "objective_history_", [])), 7),
+        "n_iter": int(getattr(model, "n_iter_", 0)),
+        "converged": bool(getattr(model, "converged_", True)),
+    }
+
+
+def _correlation_histograms(before, after, spread):
+    limit = min(1.0, 8 * spread)
+    bins = np.linspace(-limit, limit, _BINS + 1)
+    at = np.linspace(-limit, limit, 121)
+    normal = np.exp(-((at / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
+    return _histograms(before, after, bins) | {"at": short(at), "law": short(normal)}
+
+
+def _value_histograms(before, after, shape):
+    edge = float(np.sum(np.sqrt(shape)))
+    top = min(1.05 * max(before[0], after[0], edge), 2.5 * edge)
+    at = np.linspace(0, top, 181)
+    law = marchenko_pastur(at, shape)
+    return _histograms(before, after, np.linspace(0, top, _BINS + 1)) | {
+        "at": short(at),
+        "law": short(law),
+        "edge": short(edge),
+        "largest": short([before[0], after[0]]),
+        "beyond": [int(np.sum(before > 1.02 * edge)), int(np.sum(after > 1.02 * edge))],
+    }
+
+
+def _histograms(before, after, bins):
+    # Values beyond the picture are counted in its last bars.
+    heights = [
+        np.histogram(np.clip(values, bins[0], bins[-1]), bins, density=True)[0]
+        if len(values)
+        else np.zeros(len(bins) - 1)
+        for values in (before, after)
+    ]
+    return {"bins": short(bins), "before": short(heights[0]), "after": short(heights[1])}

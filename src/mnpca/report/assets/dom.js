@@ -1,0 +1,68 @@
+// Elements, numbers, colours and the tooltip. Text from the data only ever becomes text nodes.
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const SVG = "http://www.w3.org/2000/svg";
+const COLOURS = ["#0b78d0", "#e0620d", "#0f9d73", "#c9609c", "#dba000", "#7a5bd0", "#3fb0d8", "#a0723a", "#d6405b", "#8a94a3"];
+const byId = (id) => document.getElementById(id);
+
+function make(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key === "class") node.className = value;
+    else node.setAttribute(key, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+function shape(tag, attributes, parent) {
+  const node = document.createElementNS(SVG, tag);
+  for (const [key, value] of Object.entries(attributes || {})) node.setAttribute(key, value);
+  if (parent) parent.append(node);
+  return node;
+}
+
+function number(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e5 || size < 1e-3)) return value.toExponential(2);
+  return String(Number(value.toPrecision(digits)));
+}
+
+function clipped(text, length) {
+  const letters = Array.from(text);
+  return letters.length > length ? letters.slice(0, length - 1).join("") + "…" : text;
+}
+
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const groupColour = (group) => (group < 0 ? COLOURS[9] : COLOURS[group % COLOURS.length]);
+
+// From dark blue over teal to yellow, for labels that are values.
+function scaleColour(share) {
+  const stops = [[58, 40, 130], [33, 120, 160], [60, 180, 120], [240, 210, 60]];
+  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+  const low = Math.min(Math.floor(at), stops.length - 2);
+  return "rgb(" + stops[low].map((c, i) => Math.round(c + (at - low) * (stops[low + 1][i] - c))).join(",") + ")";
+}
+
+const tip = byId("tip");
+function showTip(event, lines) {
+  tip.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", {}, clipped(line, 160))));
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  const left = Math.min(event.clientX + 14, innerWidth - box.width - 8);
+  const top = event.clientY + 16 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 16;
+  tip.style.left = Math.max(left, 8) + "px";
+  tip.style.top = Math.max(top, 8) + "px";
+}
+const hideTip = () => { tip.hidden = true; };
+
+// A drawing is made again whenever its width, the theme or the medium changes.
+const drawings = [];
+function drawn(box, draw) {
+  let width = 0;
+  const again = () => { width = Math.floor(box.clientWidth); if (width > 0) draw(width); };
+  drawings.push(again);
+  new ResizeObserver(() => { if (Math.floor(box.clientWidth) !== width) again(); }).observe(box);
+  again();
+  return again;
+}

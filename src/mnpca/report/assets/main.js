@@ -1,0 +1,27 @@
+// Puts the report together; light or dark as the reader's system is, until the reader chooses.
+const system = matchMedia("(prefers-color-scheme: dark)");
+let theme = system.matches ? "dark" : "light";
+function apply(name) {
+  theme = name;
+  document.documentElement.dataset.theme = name;
+  drawings.forEach((draw) => draw());
+}
+system.addEventListener("change", (e) => apply(e.matches ? "dark" : "light"));
+byId("theme").addEventListener("click", () => apply(theme === "dark" ? "light" : "dark"));
+addEventListener("beforeprint", () => drawings.forEach((draw) => draw()));
+addEventListener("afterprint", () => drawings.forEach((draw) => draw()));
+
+function rankWords(data) {
+  const above = data.generalised.filter((v) => v > 1).length, plainAbove = data.plain.filter((v) => v > 1).length;
+  return `Singular values in units of the largest that white noise would give. After whitening ${above} of the first ${data.generalised.length} stand above the noise edge; ${data.kept} ${data.kept === 1 ? "is" : "are"} kept (${data.requested === "auto" ? "chosen from the data" : "as requested"}). Without whitening ${plainAbove} do: correlated noise looks like signal to PCA.`;
+}
+
+apply(theme);
+scores();
+byId("rank-words").textContent = rankWords(DATA.scree);
+screeChart(byId("chart-scree"), DATA.scree);
+document.querySelectorAll("section.network").forEach(network);
+histogramChart(byId("white-values"), DATA.whiteness.values, "singular value");
+for (const side of ["rows", "columns"]) histogramChart(byId("white-" + side), DATA.whiteness[side], "correlation of a pair");
+convergenceChart(byId("chart-convergence"), DATA.convergence);
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,66 @@
+"""Everything the report shows, as one plain document that fits in JSON."""
+
+import numpy as np
+
+from mnpca.report._facts import cards, settings, story, versions
+from mnpca.report._networks import network_section
+from mnpca.report._residual import convergence_section, scree_section, whiteness_section
+from mnpca.report._scores import loadings_section, scores_section
+
+#: Version of the document; a report is only rendered from one it knows.
+SCHEMA = 1
+
+
+def collect(
+    model, X, *, labels=None, label_name=None, scaled=False, source=None, notes=(), seconds=None
+):
+    """Gather what the report shows about a fit.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One of the package's estimators of low-rank signal and noise networks.
+    X : array-like of shape (n, p)
+        The training data.
+    labels : array of shape (n,), default=None
+        Group or value of each row, for colours and order.
+    label_name : str, default=None
+        What the labels are.
+    scaled : bool, default=False
+        Compare with PCA of the columns scaled to unit variance.
+    source : str, default=None
+        Where the data came from.
+    notes : sequence of str, default=()
+        Remarks on the data or the fit.
+    seconds : float, default=None
+        How long the fit took.
+
+    Returns
+    -------
+    dict
+        A document of plain values; see `render`.
+    """
+    X = np.asarray(X, dtype=float)
+    labels = None if labels is None else np.asarray(labels)
+    whiteness = whiteness_section(model, X)
+    document = {
+        "schema": SCHEMA,
+        "source": None if source is None else str(source),
+        "shape": list(X.shape),
+        "label_name": None if label_name is None else str(label_name),
+        "notes": [str(note) for note in notes],
+        "scores": scores_section(model, X, labels, scaled),
+        "loadings": loadings_section(model),
+        "scree": scree_section(model, X),
+        "networks": {
+            "rows": network_section(model, "rows", labels),
+            "columns": network_section(model, "columns", None),
+        },
+        "whiteness": whiteness,
+        "convergence": convergence_section(model),
+        "settings": settings(model, scaled),
+        "versions": versions(),
+    }
+    document["story"] = story(document)
+    document["cards"] = cards(document, seconds)
+    return document
