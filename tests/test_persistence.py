@@ -101,7 +101,7 @@ VALUES = [
     np.array([1 + 2j], dtype=np.complex64),
     np.arange(3, dtype=">f4"),
     np.array(["2020-01-01"], dtype="M8[D]"),
-    sp.random_array((5, 4), density=0.4, rng=np.random.default_rng(0), format="csr"),
+    sp.csr_array(np.tri(5, 4, k=-1)),
     sp.csc_matrix(np.eye(3, dtype=np.float32)),
     sp.coo_array(np.eye(3)),
     sp.dia_array(np.eye(3)),
