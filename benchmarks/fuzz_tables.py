@@ -58,7 +58,7 @@ def corpus(rng, folder):
     names = np.array([f"r{i}" for i in range(20)])
     files.append(("a.npz", _saved(np.savez, X=values, row_names=names)))
     files.append(("b.npz", _saved(np.savez_compressed, data=values)))
-    sparse = sp.random_array((20, 6), density=0.4, rng=rng, format="csr")
+    sparse = sp.csr_array(rng.normal(size=(20, 6)) * (rng.random((20, 6)) < 0.4))
     files.append(("c.npz", _saved(sp.save_npz, sparse)))
     files.append(("a.mtx", _saved(scipy.io.mmwrite, sparse)))
     files.append(("b.mtx", _saved(scipy.io.mmwrite, values)))
@@ -144,7 +144,7 @@ def npy_header(rng):
 
 def sparse_lies(rng):
     """Make a sparse archive whose indices or shape are wrong."""
-    matrix = sp.random_array((20, 6), density=0.4, rng=rng, format="csr")
+    matrix = sp.csr_array(rng.normal(size=(20, 6)) * (rng.random((20, 6)) < 0.4))
     parts = {
         "format": np.array(str(rng.choice(["csr", "csc", "coo", "bsr", "dia", "zzz"])).encode()),
         "shape": np.array([[20, 6], [3, 3], [10**5, 10**5], [-1, 6], [6]][rng.integers(5)][:2]),
