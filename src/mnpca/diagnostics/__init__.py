@@ -4,6 +4,7 @@ from mnpca.diagnostics.networks import (
     Edges,
     communities,
     item_names,
+    named_rows,
     network_edges,
     network_order,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "communities",
     "item_names",
     "marchenko_pastur",
+    "named_rows",
     "network_edges",
     "network_order",
     "scree",

@@ -64,6 +64,15 @@ def item_names(model, side):
     return [str(j) for j in range(size)] if names is None else [str(name) for name in names]
 
 
+def named_rows(model, X):
+    """Give an array the column names of the training data, which ``transform`` compares."""
+    if not hasattr(model, "feature_names_in_"):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=model.feature_names_in_)
+
+
 def network_edges(model, side):
     """Return the edges of a noise network, sorted by the size of the partial correlation."""
     precision = side_precision(model, side)

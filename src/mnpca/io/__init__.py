@@ -1,7 +1,7 @@
 """Data files in, result files out: bounded memory, clear errors, names kept."""
 
-from mnpca.io._folder import new_folder
-from mnpca.io._table import DataError, Table
+from mnpca.io._folder import check_folder, new_folder
+from mnpca.io._table import DataError, Table, listed, quoted
 from mnpca.io._write import safe_cell, write_csv
 from mnpca.io.read import FORMATS, read_table
 
@@ -9,7 +9,10 @@ __all__ = [
     "FORMATS",
     "DataError",
     "Table",
+    "check_folder",
+    "listed",
     "new_folder",
+    "quoted",
     "read_table",
     "safe_cell",
     "write_csv",

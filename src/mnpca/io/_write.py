@@ -1,6 +1,9 @@
 """CSV files that a spreadsheet can open without running anything."""
 
 import csv
+import io
+
+from mnpca.persistence import atomic_write
 
 
 def safe_cell(text):
@@ -26,9 +29,15 @@ def safe_cell(text):
 
 
 def write_csv(path, header, rows):
-    """Write rows of names and numbers; names are made safe, numbers keep all their digits."""
-    with open(path, "w", newline="", encoding="utf-8") as out:
+    """Write rows of names and numbers; names are made safe, numbers keep all their digits.
+
+    The file appears complete or not at all.
+    """
+    with atomic_write(path) as binary:
+        out = io.TextIOWrapper(binary, "utf-8", errors="replace", newline="")
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow([safe_cell(cell) for cell in header])
         for row in rows:
             writer.writerow([safe_cell(cell) if isinstance(cell, str) else cell for cell in row])
+        out.flush()
+        out.detach()  # the file is closed where it was opened, after it reached the disk

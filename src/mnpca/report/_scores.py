@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from mnpca.diagnostics import item_names
+from mnpca.diagnostics import item_names, named_rows
 from mnpca.report._numbers import short
 
 #: Points drawn and components offered at most.
@@ -22,7 +22,7 @@ def scores_section(model, X, labels, scaled):
     chosen = np.linspace(0, len(X) - 1, min(len(X), MAX_POINTS)).astype(int)
     count = min(int(model.n_components_), MAX_COMPONENTS)
     names = item_names(model, "rows")
-    scores = model.transform(_like_training(model, X[chosen])) if count else np.empty((0, 0))
+    scores = model.transform(named_rows(model, X[chosen])) if count else np.empty((0, 0))
     return {
         "n_rows": len(X),
         "names": [names[i][:MAX_NAME] for i in chosen],
@@ -72,15 +72,6 @@ def _as_numbers(labels):
     except (TypeError, ValueError):
         return None
     return values if np.isfinite(values).all() else None
-
-
-def _like_training(model, X):
-    """Give rows their column names again: estimators check them."""
-    if not hasattr(model, "feature_names_in_"):
-        return X
-    import pandas as pd
-
-    return pd.DataFrame(X, columns=model.feature_names_in_)
 
 
 def _pca_scores(X, count, scaled):

@@ -45,7 +45,7 @@ def write_report(model, X, path, **details):
     True
     """
     document = collect(model, X, **details)
-    _write_text(path, render(document))
+    write_text(path, render(document))
     return document
 
 
@@ -77,7 +77,7 @@ def render(document):
 
 def save_content(document, path):
     """Keep a report's document, so that the report can be rendered again."""
-    _write_text(path, json.dumps(document, allow_nan=False, ensure_ascii=False))
+    write_text(path, json.dumps(document, allow_nan=False, ensure_ascii=False))
 
 
 def load_content(path):
@@ -97,7 +97,8 @@ def _embeddable(document):
     return text
 
 
-def _write_text(path, text):
+def write_text(path, text):
+    """Write a text file whole or not at all."""
     # Lone surrogates, as broken file names and cells can hold, become question marks.
     data = text.encode("utf-8", errors="replace")
     with atomic_write(path) as stream:

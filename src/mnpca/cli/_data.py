@@ -1,0 +1,77 @@
+"""From a data file to a matrix that can be fitted, or a line that says why not."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mnpca.io import DataError, listed, quoted, read_table
+
+MIN_ROWS, MIN_COLUMNS = 4, 2
+
+
+def load_table(path, *, labels=None, transpose=False, drop_constant=False, allow_missing=False):
+    """Read a file and check that a fit can use it."""
+    table = read_table(path, labels=labels)
+    if transpose:
+        table = table.transposed()
+    check_finite(table, allow_missing=allow_missing)
+    _check_size(table)
+    return _without_constant(table, drop_constant)
+
+
+def check_finite(table, *, allow_missing=False):
+    """Refuse infinite values, and missing ones unless they are allowed."""
+    infinite = np.isinf(table.values)
+    if infinite.any():
+        i, j = np.argwhere(infinite)[0]
+        raise DataError(
+            f"{int(infinite.sum()):,} infinite values, first in row {quoted(table.row_name(i))}, "
+            f"column {quoted(table.column_name(j))}; correct them or remove the row."
+        )
+    missing = np.isnan(table.values)
+    if missing.any() and not allow_missing:
+        i, j = np.argwhere(missing)[0]
+        raise DataError(
+            f"{int(missing.sum()):,} missing values in {int(missing.any(axis=0).sum()):,} of "
+            f"{missing.shape[1]:,} columns and {int(missing.any(axis=1).sum()):,} of "
+            f"{missing.shape[0]:,} rows, first in row {quoted(table.row_name(i))}, column "
+            f"{quoted(table.column_name(j))}; a complete matrix is needed: remove these rows or "
+            "columns, or fill the gaps first (for instance with scikit-learn's KNNImputer)."
+        )
+
+
+def _check_size(table):
+    n, p = table.values.shape
+    if n < MIN_ROWS:
+        raise DataError(
+            f"too few rows: {n}, at least {MIN_ROWS} are needed (features in rows? use "
+            "--transpose)."
+        )
+    if p < MIN_COLUMNS:
+        raise DataError(
+            f"too few columns of numbers: {p}, at least {MIN_COLUMNS} are needed (is the "
+            "delimiter a comma, semicolon or tab?)."
+        )
+
+
+def _without_constant(table, drop):
+    low, high = np.nanmin(table.values, axis=0), np.nanmax(table.values, axis=0)
+    constant = low == high
+    if not constant.any():
+        return table
+    names = listed(table.column_name(j) for j in np.flatnonzero(constant))
+    count = int(constant.sum())
+    if not drop:
+        raise DataError(
+            f"{count} constant column{'s' * (count > 1)}: {names}; a constant has no noise to "
+            "model. Pass --drop-constant to leave such columns out."
+        )
+    kept = np.flatnonzero(~constant)
+    table = replace(
+        table,
+        values=np.ascontiguousarray(table.values[:, kept]),
+        column_names=None if table.column_names is None else [table.column_names[j] for j in kept],
+        notes=(*table.notes, f"{count} constant column{'s' * (count > 1)} left out: {names}"),
+    )
+    _check_size(table)
+    return table

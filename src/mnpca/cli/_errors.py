@@ -1,0 +1,64 @@
+"""Errors as one line for a person; tracebacks only on request."""
+
+import sys
+import traceback
+
+import numpy as np
+import typer
+
+WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+
+#: The base of usage errors, found through typer: it brings its own click, or uses click itself.
+_UsageProblem = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def run(app, arguments):
+    """Run the command and turn what it raises into a line and an exit code."""
+    debug = "--debug" in arguments
+    try:
+        return app(arguments, standalone_mode=False, prog_name="mnpca") or 0
+    except _UsageProblem as problem:
+        help_page = getattr(getattr(problem, "ctx", None), "command_path", "mnpca")
+        message = _one_line(problem.format_message())
+        return _fail(f"{message} (see {help_page} --help)", WRONG_INPUT)
+    except typer.Abort as abort:
+        return _interrupted(abort.__cause__ or abort.__context__)
+    except KeyboardInterrupt as interrupt:
+        return _interrupted(interrupt)
+    except BrokenPipeError:
+        return FAILED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        return _fail(*_explain(error))
+
+
+def _explain(error):
+    message = _one_line(str(error))
+    if isinstance(error, MemoryError):
+        return "the computation does not fit in this machine's memory.", FAILED
+    if isinstance(error, np.linalg.LinAlgError):  # a ValueError, but no fault of the input's form
+        return f"{message} (run again with --debug to see where)", FAILED
+    if isinstance(error, (ValueError, ImportError, FileNotFoundError, PermissionError)):
+        return message, WRONG_INPUT
+    if isinstance(error, OSError):
+        return message, FAILED
+    kind = type(error).__name__
+    return f"{kind}: {message or 'no details'} (run again with --debug to see where)", FAILED
+
+
+def _interrupted(interrupt):
+    kept = any("is kept" in note for note in getattr(interrupt, "__notes__", []))
+    remedy = "; run the same command with --resume to go on from the checkpoint" if kept else ""
+    return _fail(f"interrupted, nothing was written{remedy}.", INTERRUPTED)
+
+
+def _fail(message, code):
+    print(f"mnpca: error: {message}", file=sys.stderr)
+    return code
+
+
+def _one_line(text):
+    text = " ".join(str(text).split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= 600 else text[:600] + "..."

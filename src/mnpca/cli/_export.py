@@ -1,0 +1,87 @@
+"""The files of an output folder."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from mnpca.cli._summary import summarise
+from mnpca.diagnostics import item_names, named_rows, network_edges
+from mnpca.interop.networkx import write_graphml
+from mnpca.io import write_csv
+from mnpca.report import collect, render, save_content, write_text
+
+MODEL_FILE = "model.mnpca"
+REPORT_FILE = "report.html"
+CONTENT_FILE = "report.json"
+
+
+def export(folder, fitted, table, *, source, algorithm, scaled=False, graphml=False):
+    """Write everything a fit leaves behind; return its summary and the report's document."""
+    model, notes = fitted.model, [*table.notes, *fitted.remarks]
+    document = collect(
+        model,
+        table.values,
+        labels=table.labels,
+        label_name=table.label_name,
+        scaled=scaled,
+        source=Path(source).name,
+        notes=notes,
+        seconds=fitted.seconds,
+    )
+    summary = summarise(
+        model, document, data=source, algorithm=algorithm, seconds=fitted.seconds, notes=notes
+    )
+    scores = model.transform(named_rows(model, table.values))
+    names = item_names(model, "rows")
+    write_scores(folder / "scores.csv", names, scores, table.labels, table.label_name)
+    write_components(folder / "components.csv", model)
+    for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
+        write_graph(folder / f"{name}.csv", model, side)
+        if graphml:
+            write_graphml(model, side, folder / f"{name}.graphml")
+    model.save(folder / MODEL_FILE)
+    save_content(document, folder / CONTENT_FILE)
+    write_text(folder / REPORT_FILE, render(document))
+    write_text(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    return summary, document
+
+
+def component_names(count):
+    """Return the headers of score and loading tables."""
+    return [f"component_{k + 1}" for k in range(count)]
+
+
+def write_scores(path, names, scores, labels=None, label_name=None):
+    """Write a row of scores per sample, with its name and label."""
+    header = ["name", *([label_name or "label"] if labels is not None else [])]
+    rows = (
+        [name, *([str(labels[i])] if labels is not None else []), *scores[i].tolist()]
+        for i, name in enumerate(names)
+    )
+    write_csv(path, header + component_names(scores.shape[1]), rows)
+
+
+def write_components(path, model):
+    """Write the loadings, a row per feature."""
+    loadings = np.asarray(model.components_).T
+    rows = (
+        [name, *values.tolist()]
+        for name, values in zip(item_names(model, "columns"), loadings, strict=True)
+    )
+    write_csv(path, ["name", *component_names(loadings.shape[1])], rows)
+
+
+def write_graph(path, model, side):
+    """Write the edges of a noise network, the strongest first.
+
+    Positions (from 1) stand beside the names, because names may repeat.
+    """
+    names, edges = item_names(model, side), network_edges(model, side)
+    header = ["name_1", "name_2", "position_1", "position_2", "precision", "partial_correlation"]
+    columns = (edges.first, edges.second, edges.precision, edges.partial_correlation)
+    rows = (
+        [names[i], names[j], i + 1, j + 1, precision, correlation]
+        for i, j, precision, correlation in zip(*(c.tolist() for c in columns), strict=True)
+    )
+    write_csv(path, header, rows)

@@ -1,0 +1,91 @@
+"""Running an estimator from the command line's choices."""
+
+import time
+import warnings
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca.io import DataError
+from mnpca.model.low_rank import LowRank
+
+
+class Algorithm(StrEnum):
+    """The estimators by the command line's names."""
+
+    flagship = "flagship"
+    likelihood = "likelihood"
+    wasserstein = "wasserstein"
+
+
+def make_estimator(algorithm, n_components, shape):
+    """Return the estimator for an algorithm and ``-k``: "auto" or a number as text."""
+    from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
+
+    classes = {
+        Algorithm.flagship: MNPCA,
+        Algorithm.likelihood: LikelihoodMNPCA,
+        Algorithm.wasserstein: WassersteinMNPCA,
+    }
+    return classes[algorithm](parse_rank(n_components, shape), random_state=0)
+
+
+def parse_rank(text, shape):
+    """Return "auto" or a number of components that the shape allows."""
+    if text == "auto":
+        return "auto"
+    try:
+        rank = int(text)
+    except ValueError:
+        raise DataError(f"-k must be 'auto' or a whole number, got {text!r}.") from None
+    if not 1 <= rank < min(shape):
+        raise DataError(
+            f"-k {rank}: the number of components must lie between 1 and {min(shape) - 1} for a "
+            f"{shape[0]} x {shape[1]} matrix."
+        )
+    return rank
+
+
+class Fitted(NamedTuple):
+    """A fit in the units of the data."""
+
+    model: object
+    seconds: float
+    remarks: list[str]
+
+
+def fit_table(estimator, table, *, scale=False, callback=None, checkpoint=None, resume=False):
+    """Fit the table's values; warnings become remarks."""
+    frame = table.frame() if table.row_names or table.column_names else table.values
+    spread = table.values.std(axis=0) if scale else None
+    X = frame / spread if scale else frame
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = estimator.fit(
+            X,
+            callback=callback,
+            checkpoint=checkpoint,
+            resume_from=checkpoint if resume else None,
+        )
+    seconds = time.perf_counter() - start
+    if scale:
+        change_units(model, spread)
+    remarks = [" ".join(str(w.message).split()) for w in caught]
+    return Fitted(model, seconds, list(dict.fromkeys(remarks)))
+
+
+def change_units(model, unit):
+    """Turn a fit of ``X / unit`` into one of X, exactly.
+
+    With D = diag(unit): the mean becomes D mean, the loadings D W, and the noise precision among
+    columns inv(D) B inv(D). Scores, likelihood ratios and the metric W'BW stay as they are.
+    """
+    model.mean_ = model.mean_ * unit
+    model.components_ = model.components_ * unit
+    left, right = model.low_rank_
+    model.low_rank_ = LowRank(left, right * unit[:, None])
+    shrink = sp.diags_array(1.0 / np.asarray(unit))
+    model.col_precision_ = sp.csr_array(shrink @ model.col_precision_ @ shrink)

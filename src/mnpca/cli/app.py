@@ -1,0 +1,38 @@
+"""The commands put together."""
+
+from typing import Annotated
+
+import typer
+
+import mnpca
+from mnpca.cli.demo import demo
+from mnpca.cli.fit import fit
+from mnpca.cli.report import report
+from mnpca.cli.transform import transform
+
+app = typer.Typer(
+    name="mnpca",
+    help="PCA for correlated noise: a low-rank signal and two noise networks from one matrix.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (fit, transform, report, demo):
+    app.command()(command)
+
+
+def _print_version(wanted: bool):
+    if wanted:
+        typer.echo(f"mnpca {mnpca.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+):
+    """Split a matrix into a low-rank signal and correlated noise."""

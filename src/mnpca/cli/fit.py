@@ -1,0 +1,90 @@
+"""``mnpca fit``: from a data file to a folder of results."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mnpca.cli._fitting import Algorithm
+from mnpca.cli._options import Debug, Json, Output, Overwrite, Transpose
+
+
+def fit(
+    data: Annotated[
+        Path, typer.Argument(help="CSV, TSV, Parquet, NPY, NPZ, MTX or H5AD file, also .gz.")
+    ],
+    n_components: Annotated[
+        str, typer.Option("--components", "-k", help="Number of components, or 'auto'.")
+    ] = "auto",
+    algorithm: Annotated[
+        Algorithm, typer.Option(help="Estimator: the flagship, or one of the paper's two.")
+    ] = Algorithm.flagship,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Column with a label per row: shown, not analysed.", metavar="COLUMN"),
+    ] = None,
+    transpose: Transpose = False,
+    scale: Annotated[
+        bool, typer.Option("--scale", help="Scale columns to unit variance for the fit.")
+    ] = False,
+    drop_constant: Annotated[
+        bool, typer.Option("--drop-constant", help="Leave constant columns out.")
+    ] = False,
+    output: Output = None,
+    overwrite: Overwrite = False,
+    graphml: Annotated[
+        bool, typer.Option("--graphml", help="Also write the networks as GraphML.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Keep the state of a long fit in this file.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint, where it exists.")
+    ] = False,
+    json: Json = False,
+    debug: Debug = False,
+):
+    """Split a matrix into a low-rank signal and two noise networks.
+
+    Writes scores.csv, components.csv, row_graph.csv, col_graph.csv, model.mnpca and report.html
+    into one folder (by default NAME-mnpca).
+    """
+    from rich.console import Console
+
+    from mnpca.cli._data import load_table
+    from mnpca.cli._export import export
+    from mnpca.cli._fitting import fit_table, make_estimator
+    from mnpca.cli._progress import progress_display
+    from mnpca.cli._summary import print_json, print_summary
+    from mnpca.io import DataError, check_folder, new_folder
+
+    out = Path(f"{plain_name(data)}-mnpca") if output is None else output
+    check_folder(out, overwrite=overwrite)
+    if resume and checkpoint is None:
+        raise DataError("--resume needs --checkpoint FILE: the file to go on from.")
+    console = Console(stderr=json)
+    table = load_table(data, labels=labels, transpose=transpose, drop_constant=drop_constant)
+    estimator = make_estimator(algorithm, n_components, table.values.shape)
+    with new_folder(out, overwrite=overwrite) as folder:
+        with progress_display(console, silent=json) as callback:
+            fitted = fit_table(
+                estimator,
+                table,
+                scale=scale,
+                callback=callback,
+                checkpoint=checkpoint,
+                resume=resume and checkpoint.exists(),
+            )
+        summary, document = export(
+            folder, fitted, table, source=data, algorithm=algorithm, scaled=scale, graphml=graphml
+        )
+    if json:
+        print_json(summary | {"output": str(out)})
+    else:
+        print_summary(console, summary, document, out)
+
+
+def plain_name(data):
+    """Return a data file's name without its endings."""
+    name = data.with_suffix("") if data.suffix.lower() == ".gz" else data
+    return name.stem

@@ -1,0 +1,1 @@
+"""Other libraries' objects: AnnData and networkx."""

@@ -1,0 +1,195 @@
+"""MN-PCA of an AnnData object, in scanpy's manner."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.neighbors import kneighbors_graph
+
+from mnpca.diagnostics.networks import network_edges
+from mnpca.estimators import MNPCA
+
+
+def mnpca(
+    adata,
+    n_comps="auto",
+    *,
+    layer=None,
+    mask_var=None,
+    key_added=None,
+    copy=False,
+    n_neighbors=15,
+    random_state=0,
+    **params,
+):
+    """Split the data of an AnnData object into signal and noise networks.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Observations in rows. Normalised, log-transformed values suit the model; raw counts do
+        not. A sparse matrix is made dense.
+    n_comps : int or "auto", default="auto"
+        Number of components.
+    layer : str, default=None
+        Layer to use instead of X.
+    mask_var : str or boolean array, default=None
+        Variables to use, for instance ``"highly_variable"``; all if None.
+    key_added : str, default=None
+        Name of the results instead of ``"mnpca"``.
+    copy : bool, default=False
+        Return a changed copy instead of changing `adata`.
+    n_neighbors : int, default=15
+        Nearest neighbours of each observation among the scores.
+    random_state : int, default=0
+        Seed of the fit.
+    **params
+        Further parameters of `mnpca.MNPCA`.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, if one was asked for. With KEY = `key_added` or "mnpca", these are set:
+
+        ``obsm["X_mnpca"]`` (or ``obsm[KEY]``)
+            Scores.
+        ``varm[KEY]``
+            Loadings; zero for variables left out.
+        ``obsp["KEY_precision"]``, ``varp["KEY_precision"]``
+            The noise networks, sparse; empty rows for variables left out.
+        ``uns[KEY]``
+            Parameters, singular values, noise variance, convergence.
+        ``uns["KEY_neighbors"]``
+            Nearest neighbours among the scores: ``sc.tl.leiden(adata,
+            neighbors_key="mnpca_neighbors")``, the same for ``sc.tl.umap``.
+        ``uns["KEY_noise"]``
+            The noise network among observations as a neighbourhood graph, so that
+            ``sc.tl.leiden(adata, neighbors_key="mnpca_noise")`` finds groups of observations that
+            deviate together, such as batches.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> from mnpca.datasets import make_paper_small
+    >>> from mnpca.interop.anndata import mnpca
+    >>> adata = anndata.AnnData(make_paper_small(c=8, seed=0).Y)
+    >>> mnpca(adata, n_comps=2)
+    >>> adata.obsm["X_mnpca"].shape, adata.varm["mnpca"].shape
+    ((300, 2), (200, 2))
+    """
+    adata = adata.copy() if copy else adata
+    key = "mnpca" if key_added is None else key_added
+    used = _used_variables(adata, mask_var)
+    X = _dense(adata.X if layer is None else adata.layers[layer], used)
+    model = MNPCA(n_comps, random_state=random_state, **params).fit(X)
+    scores = model.transform(X)
+    representation = "X_mnpca" if key_added is None else key_added
+    adata.obsm[representation] = scores
+    adata.varm[key] = _spread_rows(model.components_.T, used, adata.n_vars)
+    adata.obsp[f"{key}_precision"] = sp.csr_matrix(model.row_precision_)
+    adata.varp[f"{key}_precision"] = _spread_square(model.col_precision_, used, adata.n_vars)
+    adata.uns[key] = _description(model, layer, mask_var)
+    if scores.shape[1]:
+        _store_neighbours(adata, f"{key}_neighbors", scores, n_neighbors, representation)
+    _store_noise_graph(adata, f"{key}_noise", model)
+    return adata if copy else None
+
+
+def _used_variables(adata, mask_var):
+    """Return the positions of the variables that take part."""
+    if mask_var is None:
+        return np.arange(adata.n_vars)
+    if isinstance(mask_var, str):
+        if mask_var not in adata.var:
+            raise ValueError(f"mask_var {mask_var!r} is not a column of adata.var.")
+        mask_var = adata.var[mask_var]
+    mask = np.asarray(mask_var)
+    if mask.dtype != bool or mask.shape != (adata.n_vars,):
+        raise ValueError(f"mask_var must be {adata.n_vars} booleans, one per variable.")
+    if not mask.any():
+        raise ValueError("mask_var leaves no variable.")
+    return np.flatnonzero(mask)
+
+
+def _dense(matrix, used):
+    if matrix is None:
+        raise ValueError("adata has no X; name a layer.")
+    columns = matrix[:, used]
+    columns = columns.toarray() if sp.issparse(columns) else np.asarray(columns)
+    return columns.astype(np.float64)
+
+
+def _spread_rows(rows, used, n_vars):
+    """Return an array with a row per variable, zero where it took no part."""
+    spread = np.zeros((n_vars, rows.shape[1]))
+    spread[used] = rows
+    return spread
+
+
+def _spread_square(precision, used, n_vars):
+    """Return a sparse matrix with a row per variable, empty where it took no part."""
+    entries = sp.coo_array(precision)
+    row, col = entries.coords
+    return sp.csr_matrix((entries.data, (used[row], used[col])), shape=(n_vars, n_vars))
+
+
+def _description(model, layer, mask_var):
+    """Return plain values that every file format can hold."""
+    params = {name: str(value) for name, value in model.get_params(deep=False).items()}
+    return {
+        "params": params
+        | {
+            "layer": "X" if layer is None else layer,
+            "mask_var": mask_var if isinstance(mask_var, str) else str(mask_var is not None),
+        },
+        "n_components": int(model.n_components_),
+        "singular_values": np.asarray(model.singular_values_, dtype=float),
+        "noise_variance": float(model.noise_variance_),
+        "mean": np.asarray(model.mean_, dtype=float),
+        "n_iter": int(model.n_iter_),
+        "converged": bool(model.converged_),
+    }
+
+
+def _store_neighbours(adata, key, scores, n_neighbors, representation):
+    """Store nearest neighbours among the scores.
+
+    The weight of a pair at distance d is exp(-d^2 / (2 s_i s_j)), with s_i the distance of an
+    observation's median neighbour; it is the larger of the two directions.
+    """
+    n_neighbors = min(n_neighbors, len(scores) - 1)
+    distances = kneighbors_graph(scores, n_neighbors, mode="distance")
+    scale = np.median(distances.data.reshape(len(scores), n_neighbors), axis=1)
+    scale = np.maximum(scale, np.finfo(float).tiny ** 0.25)
+    row = np.repeat(np.arange(len(scores)), n_neighbors)
+    weights = np.exp(-(distances.data**2) / (2 * scale[row] * scale[distances.indices]))
+    one_way = sp.csr_matrix((weights, distances.indices, distances.indptr), distances.shape)
+    _store_graph(adata, key, distances, one_way.maximum(one_way.T), n_neighbors)
+    adata.uns[key]["params"]["use_rep"] = representation
+
+
+def _store_noise_graph(adata, key, model):
+    """Store the noise network among observations, weighted by |partial correlation|."""
+    edges = network_edges(model, "rows")
+    weights = np.abs(edges.partial_correlation)
+    shape = (edges.n_items, edges.n_items)
+    half = sp.csr_matrix((weights, (edges.first, edges.second)), shape=shape)
+    connectivities = sp.csr_matrix(half + half.T)
+    distances = connectivities.copy()
+    distances.data = 1.0 - distances.data
+    degree = max(int(np.ceil(np.mean(edges.degree()))), 1)
+    _store_graph(adata, key, distances, connectivities, degree)
+
+
+def _store_graph(adata, key, distances, connectivities, n_neighbors):
+    """Store a graph where scanpy looks for the one named by ``neighbors_key``."""
+    adata.obsp[f"{key}_distances"] = sp.csr_matrix(distances)
+    adata.obsp[f"{key}_connectivities"] = sp.csr_matrix(connectivities)
+    adata.uns[key] = {
+        "connectivities_key": f"{key}_connectivities",
+        "distances_key": f"{key}_distances",
+        "params": {
+            "n_neighbors": n_neighbors,
+            "method": "mnpca",
+            "metric": "euclidean",
+            "random_state": 0,
+        },
+    }
