@@ -6,7 +6,14 @@ from sklearn.datasets import load_iris, make_moons
 
 from mnpca.baselines import LSSVMClassifier
 from mnpca.baselines._kernel_system import KernelSystem, rbf_kernel, squared_distances
-from mnpca.baselines._tuning import all_are_right, largest_is_right, one_against_rest
+from mnpca.baselines._tuning import (
+    all_are_right,
+    largest_is_right,
+    least_error_each,
+    one_against_rest,
+    squared_error,
+    trials,
+)
 
 
 def bordered_solution(kernel, regularization, targets):
@@ -93,3 +100,14 @@ def test_two_ways_to_decide():
     assert largest_is_right(decisions, targets).tolist() == [True, True, True, False]
     # No machine claims the second row and two claim the third: both are undecided.
     assert all_are_right(decisions, targets).tolist() == [True, False, False, False]
+
+
+def test_each_machine_gets_its_own_best_setting():
+    rows, labels = load_iris(return_X_y=True)
+    targets = one_against_rest(labels, 3)
+    squared = squared_distances(rows, rows)
+    chosen = least_error_each(trials(squared, targets), targets)
+    errors = {s: squared_error(d, targets) for s, d in trials(squared, targets)}
+    for machine, setting in enumerate(chosen):
+        assert errors[setting][machine] == min(error[machine] for error in errors.values())
+    assert len(set(chosen)) > 1

@@ -12,12 +12,11 @@ WIDTHS = 2.0 ** np.arange(-4, 3.5, 0.5)
 REGULARIZATIONS = 10.0 ** np.arange(-2, 5.5, 0.5)
 
 
-class Tuned(NamedTuple):
-    """The chosen hyper-parameters and the accuracy of held-out rows they reached."""
+class Setting(NamedTuple):
+    """Hyper-parameters of a machine."""
 
     width: float
     regularization: float
-    accuracy: float
 
 
 def typical_distance(squared):
@@ -50,8 +49,8 @@ def all_are_right(decisions, targets):
     return ((decisions > 0) == (targets > 0)).all(axis=1)
 
 
-def tune(squared, targets, *, folds=None, is_right=largest_is_right, widths=None, regs=None):
-    """Return the pair with the best accuracy on held-out rows.
+def trials(squared, targets, *, folds=None, widths=None, regularizations=None):
+    """Yield (setting, decisions of held-out rows) for every pair of hyper-parameters.
 
     Parameters
     ----------
@@ -61,23 +60,43 @@ def tune(squared, targets, *, folds=None, is_right=largest_is_right, widths=None
         See `one_against_rest`.
     folds : list of index arrays, default=None
         Rows held out together; None holds out one row at a time.
-    is_right : callable
-        Says which rows of (decisions, targets) are classified correctly.
-    widths, regs : sequence of float, default=None
+    widths, regularizations : sequence of float, default=None
         Values to try; None for `WIDTHS` times the typical distance, and `REGULARIZATIONS`.
     """
     if widths is None:
         widths = WIDTHS * typical_distance(squared)
-    best = Tuned(0.0, 0.0, -1.0)
-    # From smooth to rough, so that a tie goes to the smoother machine.
-    for width in sorted(widths, reverse=True):
+    for width in widths:
         system = KernelSystem(rbf_kernel(squared, width))
-        for regularization in sorted(REGULARIZATIONS if regs is None else regs):
+        for regularization in REGULARIZATIONS if regularizations is None else regularizations:
             if folds is None:
                 decisions = system.leave_one_out(regularization, targets)
             else:
                 decisions = system.leave_folds_out(regularization, targets, folds)
-            accuracy = float(is_right(decisions, targets).mean())
-            if accuracy > best.accuracy:
-                best = Tuned(float(width), float(regularization), accuracy)
+            yield Setting(float(width), float(regularization)), decisions
+
+
+def squared_error(decisions, targets):
+    """Mean squared error of each machine."""
+    return ((decisions - targets) ** 2).mean(axis=0)
+
+
+def most_accurate(candidates, targets):
+    """Return one setting for all machines and its accuracy; ties go to the smaller error."""
+    best, best_rank = None, (-1.0, 0.0)
+    for setting, decisions in candidates:
+        accuracy = float(largest_is_right(decisions, targets).mean())
+        rank = (accuracy, -float(squared_error(decisions, targets).mean()))
+        if rank > best_rank:
+            best, best_rank = setting, rank
+    return best, best_rank[0]
+
+
+def least_error_each(candidates, targets):
+    """Return a setting for every machine by itself, the one with its least squared error."""
+    best = [None] * targets.shape[1]
+    least = np.full(targets.shape[1], np.inf)
+    for setting, decisions in candidates:
+        error = squared_error(decisions, targets)
+        for machine in np.flatnonzero(error < least):
+            best[machine], least[machine] = setting, error[machine]
     return best

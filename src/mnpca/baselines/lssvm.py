@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mnpca.baselines._kernel_system import KernelSystem, rbf_kernel, squared_distances
-from mnpca.baselines._tuning import one_against_rest, tune
+from mnpca.baselines._tuning import most_accurate, one_against_rest, trials
 
 
 class LSSVMClassifier(ClassifierMixin, BaseEstimator):
@@ -91,23 +91,27 @@ class LSSVMClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y needs at least two classes, got {len(self.classes_)} class.")
         targets = one_against_rest(codes, len(self.classes_))
         squared = squared_distances(X, X)
-        self.width_, self.regularization_, self.tuning_accuracy_ = self._settings(squared, targets)
+        self._choose_settings(squared, targets)
         system = KernelSystem(rbf_kernel(squared, self.width_))
         self.dual_coef_, self.intercept_ = system.fit(self.regularization_, targets)
         self._rows = X
         return self
 
-    def _settings(self, squared, targets):
-        """Return width, regularisation and the held-out accuracy behind the choice."""
+    def _choose_settings(self, squared, targets):
+        """Set width, regularisation and the held-out accuracy behind the choice."""
         if self.width != "tune" and self.regularization != "tune":
-            return float(self.width), float(self.regularization), float("nan")
-        return tune(
+            self.width_, self.regularization_ = float(self.width), float(self.regularization)
+            self.tuning_accuracy_ = float("nan")
+            return
+        candidates = trials(
             squared,
             targets,
             folds=self._folds(len(targets)),
             widths=None if self.width == "tune" else [self.width],
-            regs=None if self.regularization == "tune" else [self.regularization],
+            regularizations=None if self.regularization == "tune" else [self.regularization],
         )
+        setting, self.tuning_accuracy_ = most_accurate(candidates, targets)
+        self.width_, self.regularization_ = setting
 
     def _folds(self, n_rows):
         if self.cv == "loo" or self.cv >= n_rows:
