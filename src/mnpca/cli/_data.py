@@ -14,6 +14,7 @@ def load_table(path, *, labels=None, transpose=False, drop_constant=False, allow
     table = read_table(path, labels=labels)
     if transpose:
         table = table.transposed()
+    table = table.with_distinct_columns()
     check_finite(table, allow_missing=allow_missing)
     _check_size(table)
     return _without_constant(table, drop_constant)

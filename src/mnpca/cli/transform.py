@@ -38,7 +38,7 @@ def transform(
     fitted = mnpca.load(model_file(model))
     table = read_table(new)
     table = table.transposed() if transpose else table
-    table = match_columns(fitted, table)
+    table = match_columns(fitted, table.with_distinct_columns())
     check_finite(table)
     scores = fitted.transform(named_rows(fitted, table.values))
     out = output or Path(f"{plain_name(new)}-scores.csv")
@@ -81,11 +81,6 @@ def match_columns(model, table):
     if missing:
         raise DataError(
             f"{len(missing)} columns of the model are not in the file: {listed(missing)}."
-        )
-    if len(position) < len(table.column_names) or len(set(wanted)) < len(wanted):
-        raise DataError(
-            "column names repeat, so columns can only be matched by position: give the file "
-            "exactly the columns of the model, in its order."
         )
     extra = sorted(set(table.column_names) - set(wanted))
     notes = [*table.notes, *([f"columns not in the model left out: {listed(extra)}"] * bool(extra))]

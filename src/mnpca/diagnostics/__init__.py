@@ -8,8 +8,8 @@ from mnpca.diagnostics.networks import (
     network_edges,
     network_order,
 )
-from mnpca.diagnostics.scree import Scree, scree
-from mnpca.diagnostics.whiteness import Whiteness, marchenko_pastur, whiten, whiteness
+from mnpca.diagnostics.residual import Whiteness, marchenko_pastur, whiten, whiteness
+from mnpca.diagnostics.spectrum import Scree, scree
 
 __all__ = [
     "Edges",

@@ -1,5 +1,6 @@
 """What a data file becomes, and the limits it must respect."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -54,6 +55,24 @@ class Table:
             row_names=self.column_names,
             column_names=self.row_names,
         )
+
+    def with_distinct_columns(self):
+        """Give repeated column names a number: data frames and estimators refuse repetitions."""
+        names = self.column_names
+        if names is None or len(set(names)) == len(names):
+            return self
+        taken, seen, distinct = set(names), Counter(), []
+        for name in names:
+            seen[name] += 1
+            new = name
+            while seen[name] > 1 and new in taken:
+                new = f"{name}.{seen[name]}"
+                seen[name] += new in taken
+            taken.add(new)
+            distinct.append(new)
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        note = f"column names that repeat were numbered: {listed(repeated)}"
+        return replace(self, column_names=distinct, notes=(*self.notes, note))
 
     def frame(self):
         """Return the values as a pandas DataFrame, names as index and columns where known."""

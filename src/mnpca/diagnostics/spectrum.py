@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
-from mnpca.diagnostics.whiteness import whiten
+from mnpca.diagnostics.residual import whiten
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,214 @@
+"""Every format gives the same matrix with the same names; what cannot be read says why."""
+
+import gzip
+import os
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from mnpca.io import DataError, Table, read_table
+from mnpca.io import _table as limits
+
+VALUES = np.random.default_rng(0).normal(size=(6, 4))
+ROWS = [f"s{i}" for i in range(6)]
+COLUMNS = ["a", "b", "b", "d = 1"]
+GROUPS = list("xxyyzz")
+
+
+def frame():
+    return pd.DataFrame(VALUES, index=ROWS, columns=COLUMNS)
+
+
+def write(path, content):
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_text_keeps_names_labels_and_repeated_columns(tmp_path):
+    table = frame().assign(group=GROUPS, when="2020-01-01")
+    for name, sep in (("a.csv", ","), ("a.tsv", "\t"), ("a.txt", ";"), ("a.csv.gz", ",")):
+        table.to_csv(tmp_path / name, sep=sep)
+        read = read_table(tmp_path / name, labels="group")
+        np.testing.assert_allclose(read.values, VALUES)
+        assert read.row_names == ROWS
+        assert read.column_names == COLUMNS
+        assert read.labels.tolist() == GROUPS
+        assert read.notes == ("1 column without numbers left out: 'when'",)
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    table = frame()
+    table.columns = ["a", "b", "c", "d"]
+    table.assign(group=GROUPS).to_parquet(tmp_path / "a.parquet")
+    read = read_table(tmp_path / "a.parquet", labels="group")
+    np.testing.assert_array_equal(read.values, VALUES)
+    assert (read.row_names, read.column_names) == (ROWS, ["a", "b", "c", "d"])
+    assert read.labels.tolist() == GROUPS
+
+
+def test_h5ad_dense_and_sparse(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    table = frame()
+    table.columns = ["a", "b", "c", "d"]
+    for X in (VALUES, sp.csr_matrix(VALUES)):
+        adata = anndata.AnnData(X, obs=pd.DataFrame({"group": GROUPS}, index=ROWS))
+        adata.var_names = list("abcd")
+        adata.write_h5ad(tmp_path / "a.h5ad")
+        read = read_table(tmp_path / "a.h5ad", labels="group")
+        np.testing.assert_array_equal(read.values, VALUES)
+        assert (read.row_names, read.column_names) == (ROWS, list("abcd"))
+        assert read.labels.tolist() == GROUPS
+
+
+def test_arrays(tmp_path):
+    np.save(tmp_path / "a.npy", VALUES)
+    (tmp_path / "b.npy.gz").write_bytes(gzip.compress((tmp_path / "a.npy").read_bytes()))
+    np.savez(tmp_path / "c.npz", X=VALUES, row_names=np.array(ROWS), group=np.array(GROUPS))
+    sp.save_npz(tmp_path / "d.npz", sp.csr_array(VALUES))
+    scipy.io.mmwrite(tmp_path / "e.mtx", sp.coo_array(VALUES), precision=17)
+    for name in ("a.npy", "b.npy.gz", "c.npz", "d.npz", "e.mtx"):
+        np.testing.assert_allclose(read_table(tmp_path / name).values, VALUES, rtol=1e-14)
+    read = read_table(tmp_path / "c.npz", labels="group")
+    assert read.row_names == ROWS
+    assert read.labels.tolist() == GROUPS
+
+
+def test_text_without_header_and_as_r_writes_it(tmp_path):
+    plain = write(tmp_path / "plain.csv", "1,2\n3,4\n")
+    assert read_table(plain).values.tolist() == [[1, 2], [3, 4]]
+    assert read_table(plain).column_names is None
+    from_r = write(tmp_path / "r.tsv", '"a"\t"b"\n"x"\t1\t2\n"y"\t3\t4\n')
+    assert read_table(from_r).row_names == ["x", "y"]
+    assert read_table(from_r).column_names == ["a", "b"]
+
+
+def test_first_column_of_text_names_the_rows(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "\ufeffgene,s1,s2\nTP53,1,2\n=cmd,3,4\n"))
+    assert table.row_names == ["TP53", "=cmd"]
+    assert table.column_names == ["s1", "s2"]
+
+
+def test_empty_cells_are_missing_values(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "a,b\n1,\nNA,2\n"))
+    assert np.isnan(table.values).tolist() == [[False, True], [True, False]]
+
+
+WRONG = {
+    "empty.csv": ("", "empty"),
+    "header.csv": ("a,b\n", "no rows"),
+    "junk.csv": (b"\x00\x01\x02" * 100, "not a text file"),
+    "latin.csv": ("näme,b\n1,2\n".encode("latin-1"), "UTF-8"),
+    "latin_cell.csv": ("name,b\nä,2\n".encode("latin-1"), "UTF-8"),
+    "ragged.csv": ("a,b\n1,2\n1,2,3,4\n", "not a table"),
+    "header_short.csv": ("a,b\n1,2,3,4\n", "not a table"),
+    "mixed.csv": ("a,b\n1,2\n2,x\n", "mixes numbers and text"),
+    "decimal.csv": ("a;b\n1,5;2\n2;3\n", "decimal comma"),
+    "text.csv": ("a,b\nu,v\nw,x\n", "no column holds numbers"),
+    "open_quote.csv": ('"a\nb",c\n1,2\n', "not closed"),
+    "blank.csv": ("\n\n\n", "first line is empty"),
+    "wide.csv": (",".join("c" * 100_000) + "\n", "at most 50,000"),
+    "sheet.xlsx": ("PK", "is not one of"),
+    "junk.npy": (b"junk" * 9, "not an NPY"),
+    "junk.npz": (b"junk", "zip"),
+    "junk.mtx": (b"junk", "mtx|Matrix Market"),
+    "junk.csv.gz": (b"junk", "gzip"),
+    "cut.csv.gz": (gzip.compress(b"a,b\n1,2\n" * 1000)[:-20], "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_files_say_why_in_one_line(tmp_path, name):
+    content, reason = WRONG[name]
+    with pytest.raises(DataError, match=reason) as caught:
+        read_table(write(tmp_path / name, content))
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_optional_formats_refuse_junk(tmp_path):
+    for name, package in (("a.parquet", "pyarrow"), ("a.h5ad", "anndata")):
+        pytest.importorskip(package)
+        with pytest.raises(DataError, match="cannot be read"):
+            read_table(write(tmp_path / name, os.urandom(200)))
+
+
+def test_arrays_of_the_wrong_kind(tmp_path):
+    for number, (array, reason) in enumerate(
+        [
+            (np.zeros(3), "dimensions"),
+            (np.zeros((2, 2, 2)), "dimensions"),
+            (np.zeros((2, 2), dtype=complex), "complex"),
+            (np.array([["a", "b"]]), "real numbers"),
+        ]
+    ):
+        np.save(tmp_path / f"{number}.npy", array)
+        with pytest.raises(DataError, match=reason):
+            read_table(tmp_path / f"{number}.npy")
+    np.save(tmp_path / "object.npy", np.array([[{}, 1]], dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="npy"):
+        read_table(tmp_path / "object.npy")
+    np.savez(tmp_path / "two.npz", first=np.eye(2), second=np.eye(3))
+    with pytest.raises(DataError, match="which matrix"):
+        read_table(tmp_path / "two.npz")
+
+
+def test_a_header_that_promises_too_much_is_refused_unread(tmp_path):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }"
+    header = header.ljust(117) + b"\n"
+    npy = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+    with pytest.raises(DataError, match="at most"):
+        read_table(write(tmp_path / "a.npy", npy))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", npy)
+    with pytest.raises(DataError, match="at most"):
+        read_table(tmp_path / "a.npz")
+    market = "%%MatrixMarket matrix coordinate real general\n1000000 1000000 1\n1 1 1.0\n"
+    with pytest.raises(DataError, match="at most"):
+        read_table(write(tmp_path / "a.mtx", market))
+
+
+def test_endless_lines_and_gzip_bombs_end_early(tmp_path, monkeypatch):
+    monkeypatch.setattr("mnpca.io._text.MAX_LINE_BYTES", 2**21)
+    with pytest.raises(DataError, match="longer than 2 MB"):
+        read_table(write(tmp_path / "line.csv", b"1" * (4 * 2**20)))
+    monkeypatch.setattr("mnpca.io.read.MAX_FILE_BYTES", 2**21)
+    with pytest.raises(DataError, match="unzips to more"):
+        read_table(write(tmp_path / "bomb.csv.gz", gzip.compress(b"1,2\n" * 2**20)))
+    monkeypatch.setattr(limits, "MAX_CELLS", 1000)
+    with pytest.raises(DataError, match="at most 1,000 numbers"):
+        read_table(write(tmp_path / "long.csv", b"1,2\n" * 10_000))
+
+
+def test_missing_label_columns_are_named(tmp_path):
+    frame().to_csv(tmp_path / "a.csv")
+    np.save(tmp_path / "a.npy", VALUES)
+    with pytest.raises(DataError, match="no column 'colour'"):
+        read_table(tmp_path / "a.csv", labels="colour")
+    with pytest.raises(DataError, match="2 columns are called"):
+        read_table(tmp_path / "a.csv", labels="b")
+    with pytest.raises(DataError, match="no named columns"):
+        read_table(tmp_path / "a.npy", labels="colour")
+    frame().assign(g=GROUPS).to_csv(tmp_path / "b.csv")
+    labelled = read_table(tmp_path / "b.csv", labels="g")
+    with pytest.raises(DataError, match="--transpose"):
+        labelled.transposed()
+
+
+def test_folders_and_missing_files(tmp_path):
+    with pytest.raises(DataError, match="is a folder"):
+        read_table(tmp_path)
+    with pytest.raises(DataError, match="no such file"):
+        read_table(tmp_path / "none.csv")
+
+
+def test_repeated_column_names_are_numbered_and_told():
+    table = Table(np.zeros((1, 5)), column_names=["a", "b", "a", "a.2", "a"])
+    distinct = table.with_distinct_columns()
+    assert distinct.column_names == ["a", "b", "a.3", "a.2", "a.4"]
+    assert "'a'" in distinct.notes[0]
+    assert distinct.with_distinct_columns() is distinct

@@ -1,0 +1,77 @@
+"""The report's document and its HTML, without a browser."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from tests.known import known_fit
+
+from mnpca.report import collect, load_content, render, save_content
+from mnpca.report._numbers import short
+from mnpca.report._scores import describe_labels
+
+
+@pytest.fixture(scope="module")
+def document():
+    data, frame, model = known_fit()
+    return collect(model, frame, labels=data.labels, source="data.csv", seconds=1.5)
+
+
+def test_document_is_strict_json_and_comes_back(document, tmp_path):
+    save_content(document, tmp_path / "report.json")
+    again = load_content(tmp_path / "report.json")
+    assert again == json.loads(json.dumps(document, allow_nan=False))
+    assert render(again) == render(document)
+
+
+def test_foreign_documents_are_refused(tmp_path):
+    (tmp_path / "a.json").write_text('{"schema": 99}')
+    with pytest.raises(ValueError, match="schema"):
+        load_content(tmp_path / "a.json")
+    with pytest.raises(ValueError, match="schema"):
+        render([])
+
+
+def test_html_names_no_address_and_one_script_policy(document):
+    html = render(document)
+    outside = re.sub(r'xmlns="[^"]*"|"http://www.w3.org/2000/svg"', "", html)
+    assert "http://" not in outside
+    assert "https://" not in outside
+    assert "default-src 'none'" in html
+    assert "script-src 'sha256-" in html
+
+
+def test_figures_are_the_model_s(document):
+    _, frame, model = known_fit()
+    np.testing.assert_allclose(
+        document["scores"]["mnpca"], np.asarray(model.transform(frame)).T, rtol=1e-3
+    )
+    edges = model.noise_graph("rows").number_of_edges()
+    assert document["networks"]["rows"]["n_edges"] == edges
+    assert f"{edges:,} pairs of rows" in " ".join(document["story"])
+    assert document["scree"]["kept"] == 2
+
+
+def test_labels_as_groups_values_and_too_many():
+    groups = describe_labels(np.array(["b", "a", "b"]))
+    assert groups == {"kind": "groups", "names": ["a", "b"], "code": [1, 0, 1]}
+    assert describe_labels(np.arange(50) / 7)["kind"] == "values"
+    assert describe_labels(np.array(["1", "2", "1"]))["kind"] == "groups"
+    many = describe_labels(np.array([f"g{i % 30}" for i in range(100)]))
+    assert len(many["names"]) == 10
+    assert many["names"][-1] == "21 other groups"
+
+
+def test_short_numbers():
+    assert short([1.23456, 0, -9876543.0, np.nan, 1e-300]) == [1.235, 0, -9877000.0, None, 1e-300]
+
+
+def test_scaled_columns_scale_pca():
+    _, frame, model = known_fit()
+    frame = frame.copy()
+    frame.iloc[:, 0] *= 1000
+    plain = collect(model, frame)["scores"]["pca"][0]
+    scaled = collect(model, frame, scaled=True)["scores"]["pca"][0]
+    assert abs(np.corrcoef(plain, frame.iloc[:, 0])[0, 1]) > 0.999
+    assert abs(np.corrcoef(scaled, frame.iloc[:, 0])[0, 1]) < 0.9

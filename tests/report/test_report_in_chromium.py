@@ -1,0 +1,231 @@
+"""The report in a real browser: it draws, it is silent, it loads nothing, and names are text."""
+
+import json
+import time
+
+import pytest
+from tests.known import known_fit
+
+from mnpca.report import write_report
+
+HOSTILE = [
+    "<script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "</script><script>document.title='owned'</script>",
+    "quotes \" ' ` and & ampersand",
+    "emoji 🧬 العربية",
+    "x" * 300,
+    "twice",
+    "twice",
+    "line\u2028separator \\u003c ${1+1} {{ 7*7 }}",
+    '=HYPERLINK("http://example.org")',
+]
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    """The report of hostile data, opened; with what the browser logged and asked for."""
+    distinct = [f"{name}.2" if name in HOSTILE[:j] else name for j, name in enumerate(HOSTILE)]
+    columns = distinct + [f"feature {j}" for j in range(len(HOSTILE), 40)]
+    rows = HOSTILE + [f"sample {i}" for i in range(len(HOSTILE), 60)]
+    data, frame, model = known_fit(column_names=columns, row_names=rows)
+    labels = [HOSTILE[label] for label in data.labels]
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(
+        model, frame, path, labels=labels, label_name=HOSTILE[0], source=HOSTILE[1], notes=HOSTILE
+    )
+    return Page(browser, path, model)
+
+
+class Page:
+    def __init__(self, browser, path, model):
+        self.browser, self.path, self.model = browser, path, model
+        self.open()
+
+    def open(self, width=1400, theme="light"):
+        self.browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        )
+        feature = {"name": "prefers-color-scheme", "value": theme}
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        self.browser.get_log("browser"), self.browser.get_log("performance")
+        self.browser.get(self.path.as_uri())
+        deadline = time.monotonic() + 15
+        while self.js("return document.documentElement.dataset.ready") != "yes":
+            assert time.monotonic() < deadline, self.browser.get_log("browser")
+        self.console = self.browser.get_log("browser")
+        events = [json.loads(e["message"])["message"] for e in self.browser.get_log("performance")]
+        self.requests = [
+            event["params"]["request"]["url"]
+            for event in events
+            if event["method"] == "Network.requestWillBeSent"
+        ]
+
+    def js(self, script, *arguments):
+        return self.browser.execute_script(script, *arguments)
+
+    def count(self, selector):
+        return self.js("return document.querySelectorAll(arguments[0]).length", selector)
+
+    def search(self, side, text):
+        """Type into the search of one network; return what it shows."""
+        return self.js(
+            "const s = document.querySelector(`#${arguments[0]} input[type=search]`);"
+            "s.value = arguments[1]; s.dispatchEvent(new Event('input'));"
+            "return document.querySelector(`#${arguments[0]} .found`).innerText",
+            side,
+            text,
+        )
+
+
+def test_no_console_message_and_no_request(page):
+    page.open()
+    assert page.console == []
+    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
+    assert sum(url.startswith("file:") for url in page.requests) == 1
+
+
+def test_scatter_and_networks_have_marks(page):
+    page.open()
+    assert page.count("#scatter-pca circle.point") == 60
+    assert page.count("#scatter-mnpca circle.point") == 60
+    for side in ("rows", "columns"):
+        graph = page.model.noise_graph(side)
+        assert page.count(f"#{side} .graph line.edge") == min(120, graph.number_of_edges())
+        assert page.count(f"#{side} .graph circle.node") == sum(d > 0 for _, d in graph.degree())
+        assert int(page.js(f"return document.querySelector('#{side} canvas').dataset.cells")) > 0
+        painted = page.js(
+            f"const c = document.querySelector('#{side} canvas');"
+            "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+            "const seen = new Set(); for (let i = 0; i < d.length; i += 4)"
+            " seen.add(d[i] + ',' + d[i+1] + ',' + d[i+2]); return seen.size"
+        )
+        assert painted > 5
+    assert page.count("#chart-scree circle.point") == 40
+    assert page.count("#whiteness rect.bar") > 60
+    assert page.count("#chart-convergence circle.point") == 4
+
+
+def test_hostile_names_are_text(page):
+    page.open()
+    assert page.js("return document.title").endswith(HOSTILE[1])
+    assert page.count("img") == 0
+    assert page.count("script") == 2
+    assert page.js("return document.querySelector('h1').textContent") == HOSTILE[1]
+    notes = page.js("return [...document.querySelectorAll('.notes li')].map(n => n.textContent)")
+    assert notes == HOSTILE
+    chips = page.js("return [...document.querySelectorAll('.chip')].map(n => n.textContent)")
+    assert chips == sorted(HOSTILE[:3])
+    page.js("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    names = page.js(
+        "return JSON.parse(document.getElementById('data').textContent).networks.rows.names"
+    )
+    assert names[: len(HOSTILE)] == HOSTILE
+
+
+@pytest.mark.parametrize("position", range(len(HOSTILE)))
+def test_search_finds_hostile_names(page, position):
+    name = HOSTILE[position]
+    for side in ("rows", "columns"):
+        shown = page.search(side, name)
+        assert " ".join(name.split()) in " ".join(shown.split())
+    if name == "twice":
+        assert "2 names match" in page.search("rows", name)
+
+
+def test_search_names_partners_and_marks_them(page):
+    page.open()
+    graph = page.model.noise_graph("columns")
+    node = next(n for n in graph if n >= len(HOSTILE) and graph.degree(n))
+    shown = page.search("columns", f"feature {node}")
+    assert f"{graph.degree(node)} edges" in shown
+    for partner in graph[node]:
+        assert graph.nodes[partner]["name"][:40] in shown
+    assert page.count("#columns .graph circle.node.hit") == 1
+    assert page.search("columns", "no such feature") == "No name matches."
+
+
+def test_table_lists_the_strongest_pairs(page):
+    page.open()
+    page.js("document.querySelector('#columns details').open = true")
+    time.sleep(0.2)
+    edges = page.model.noise_graph("columns").number_of_edges()
+    assert page.count("#columns .pairs tbody tr") == edges
+
+
+def test_slider_and_groups(page):
+    page.open()
+    page.js(
+        "const s = document.querySelector('#rows input[type=range]');"
+        "s.value = 10; s.dispatchEvent(new Event('input'))"
+    )
+    assert page.count("#rows .graph line.edge") == 10
+    page.js("document.querySelector('.chip').click()")
+    hidden = page.count("#scatter-mnpca circle.point[display=none]")
+    assert hidden == 20
+
+
+@pytest.mark.parametrize("width", [1400, 400])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_fits_the_screen_in_both_themes(page, width, theme):
+    page.open(width, theme)
+    assert page.console == []
+    assert page.js("return document.documentElement.scrollWidth") <= width
+    assert page.js("return document.documentElement.dataset.theme") == theme
+    background = page.js("return getComputedStyle(document.body).backgroundColor")
+    light = sum(map(int, background[4:-1].split(","))) > 380
+    assert light == (theme == "light")
+    clipped = page.js(
+        "return [...document.querySelectorAll('.chart svg, .chart canvas')].filter(c => "
+        "c.getBoundingClientRect().right > innerWidth + 1).length"
+    )
+    assert clipped == 0
+
+
+def test_prints_light_and_without_controls(page):
+    page.open(theme="dark")
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
+    try:
+        assert (
+            page.js("return getComputedStyle(document.body).backgroundColor")
+            == "rgb(255, 255, 255)"
+        )
+        assert (
+            page.js("return getComputedStyle(document.querySelector('.controls')).display")
+            == "none"
+        )
+        pdf = page.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+        assert len(pdf) > 20_000
+    finally:
+        page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+@pytest.mark.parametrize("components", [0, 1, 4])
+def test_other_ranks_draw_without_error(page, browser, tmp_path, components):
+    data, frame, model = known_fit(k=components)
+    path = tmp_path / "report.html"
+    write_report(model, frame, path, labels=data.Y[:, 0])
+    other = Page(browser, path, model)
+    assert other.console == []
+    assert other.count("#scatter-mnpca circle.point") == (60 if components else 0)
+    assert other.count("#score-controls select") == (2 if components > 2 else 0)
+
+
+def test_large_report_is_small_and_quick(browser, tmp_path):
+    data, frame, model = known_fit(n=2000, p=1000, density=0.005)
+    path = tmp_path / "report.html"
+    write_report(model, frame, path, labels=data.labels)
+    assert path.stat().st_size < 8e6
+    start = time.perf_counter()
+    large = Page(browser, path, model)
+    assert time.perf_counter() - start < 10
+    assert large.console == []
+    n_edges = model.noise_graph("rows").number_of_edges()
+    hint = large.js("return document.querySelector('#rows .hint').textContent")
+    assert hint.startswith(f"120 strongest of {n_edges:,} edges")
+    took = large.js(
+        "const s = document.querySelector('#rows input[type=range]'); const t = performance.now();"
+        "s.value = 300; s.dispatchEvent(new Event('input')); return performance.now() - t"
+    )
+    assert took < 500
