@@ -81,7 +81,9 @@ def generalised_svd(
         gram = right.T @ weighted_right
         values, rotation = np.linalg.eigh((gram + gram.T) / 2)
         rotation = rotation[:, ::-1]
-        singular = np.sqrt(np.maximum(values[::-1], np.finfo(float).tiny))
+        # Where Y has no more directions, rounding must not be blown up to unit length.
+        floor = max(1e-14 * values[-1], np.finfo(float).tiny)
+        singular = np.sqrt(np.maximum(values[::-1], floor))
         right = right @ rotation / singular
         weighted_right = weighted_right @ rotation / singular
         leading = singular[:rank]
