@@ -1,5 +1,6 @@
 """The file format: what comes back, what is refused, and that nothing is half written."""
 
+import errno
 import io
 import json
 import os
@@ -7,6 +8,7 @@ import pickle
 import stat
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -412,3 +414,35 @@ def test_leftovers_of_killed_writers_are_removed_and_others_stay(tmp_path):
         (tmp_path / name).touch()
     remove_leftovers(tmp_path / "file")
     assert sorted(os.listdir(tmp_path)) == [".file.part", ".other.ab.part", "file"]
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file.mnpca"
+    write_document(path, "model", "1", {"x": 1})
+    before = path.read_bytes()
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_document(path, "model", "1", {"x": 2})
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["file.mnpca"]
+
+
+def test_a_reader_beside_two_writers_always_finds_a_whole_file(tmp_path):
+    path = tmp_path / "file.mnpca"
+    write_document(path, "model", "1", {"x": np.full(1000, 0)})
+
+    def write(value):
+        for _ in range(30):
+            write_document(path, "model", "1", {"x": np.full(1000, value)})
+
+    with ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(write, value) for value in (1, 2)]
+        while not all(writer.done() for writer in writers):
+            assert len(set(read_document(path, "model")["x"])) == 1
+        for writer in writers:
+            writer.result()
+    assert os.listdir(tmp_path) == ["file.mnpca"]
