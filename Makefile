@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint types check clean
+.PHONY: demo test test-lowest test-newest lint types check clean
 
 demo: $(STAMP)
 	$(BIN)/python -m mnpca demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
+
+test-lowest test-newest:
+	.ci/versions $(@:test-%=%) -n 2
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
