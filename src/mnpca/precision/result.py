@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -46,6 +47,24 @@ class PrecisionResult:
     n_iter: int
     labels: Index
     _blocks: tuple[Block, ...] = field(default=(), repr=False)
+
+    def state(self) -> dict[str, Any]:
+        """Return everything as plain values, to be stored and given to `from_state`."""
+        return {
+            "precision": self.precision,
+            "objective": self.objective,
+            "duality_gap": self.duality_gap,
+            "n_iter": self.n_iter,
+            "labels": self.labels,
+            "blocks": [(block.index, block.working_covariance) for block in self._blocks],
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> PrecisionResult:
+        """Rebuild the result from its `state`; a warm start from it is the same to the bit."""
+        values = dict(state)
+        blocks = tuple(Block(*block) for block in values.pop("blocks"))
+        return cls(**values, _blocks=blocks)
 
     @cached_property
     def components(self) -> list[Index]:
