@@ -1,0 +1,193 @@
+"""``mnpca fit``, ``transform`` and ``report`` as a person uses them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mnpca
+
+FILES = {
+    "scores.csv",
+    "components.csv",
+    "row_graph.csv",
+    "col_graph.csv",
+    "model.mnpca",
+    "report.html",
+    "report.json",
+    "summary.json",
+}
+
+
+def test_fit_writes_everything(run, csv, frame, tmp_path):
+    result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "out")
+    assert result.code == 0, result.err
+    assert "rank 2" in result.out
+    assert "out" in result.out
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    model = mnpca.load(tmp_path / "out" / "model.mnpca")
+    values = frame.drop(columns="group")
+    scores = pd.read_csv(tmp_path / "out" / "scores.csv")
+    assert scores["name"].tolist() == frame.index.tolist()
+    assert scores["group"].tolist() == frame["group"].tolist()
+    np.testing.assert_allclose(
+        scores[["component_1", "component_2"]], model.transform(values), rtol=1e-12
+    )
+    components = pd.read_csv(tmp_path / "out" / "components.csv", index_col="name")
+    assert components.index.tolist() == values.columns.tolist()
+    np.testing.assert_allclose(components.to_numpy().T, model.components_, rtol=1e-12)
+    for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
+        edges = pd.read_csv(tmp_path / "out" / f"{name}.csv")
+        graph = model.noise_graph(side)
+        assert len(edges) == graph.number_of_edges()
+        for edge in edges.itertuples():
+            stored = graph.edges[edge.position_1 - 1, edge.position_2 - 1]
+            assert stored["partial_correlation"] == pytest.approx(edge.partial_correlation)
+            assert stored["precision"] == pytest.approx(edge.precision)
+
+
+def test_fit_is_the_library_s_fit(run, csv, frame, tmp_path):
+    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
+    ours = mnpca.MNPCA(2, random_state=0).fit(frame.drop(columns="group"))
+    stored = mnpca.load(tmp_path / "out" / "model.mnpca")
+    np.testing.assert_allclose(stored.components_, ours.components_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("algorithm", ["likelihood", "wasserstein"])
+def test_other_algorithms(run, csv, tmp_path, algorithm):
+    result = run("fit", csv, "-k", 2, "--algorithm", algorithm, "--labels", "group", "-o", "out")
+    assert result.code == 0, result.err
+    stored = mnpca.load(tmp_path / "out" / "model.mnpca")
+    assert type(stored).__name__.lower() == f"{algorithm}mnpca"
+
+
+def test_automatic_rank_json_and_default_folder(run, csv, tmp_path):
+    result = run("fit", csv, "--labels", "group", "--json")
+    assert result.code == 0, result.err
+    summary = json.loads(result.out)
+    assert summary["output"] == "data-mnpca"
+    assert (summary["n_rows"], summary["n_columns"]) == (40, 20)
+    assert summary["n_components"] == mnpca.load(tmp_path / "data-mnpca/model.mnpca").n_components_
+
+
+def test_left_out_columns_are_reported(run, csv, tmp_path):
+    result = run("fit", csv, "-k", 1, "-o", "out")
+    assert "left out: 'group'" in result.out
+    assert "left out: &#39;group&#39;" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_scale_gives_a_model_in_the_units_of_the_data(run, frame, tmp_path):
+    stretched = frame.drop(columns="group")
+    stretched.iloc[:, :5] *= 1000
+    stretched.to_csv(tmp_path / "stretched.csv")
+    assert run("fit", "stretched.csv", "-k", 2, "--scale", "-o", "out").code == 0
+    model = mnpca.load(tmp_path / "out" / "model.mnpca")
+    scaled = stretched / stretched.to_numpy().std(axis=0)
+    same = mnpca.MNPCA(2, random_state=0).fit(scaled)
+    np.testing.assert_allclose(model.transform(stretched), same.transform(scaled), rtol=1e-8)
+    np.testing.assert_allclose(
+        model.denoise(), same.denoise() * stretched.to_numpy().std(axis=0), rtol=1e-8
+    )
+    gram = model.components_ @ (model.col_precision_ @ model.components_.T)
+    before = same.components_ @ (same.col_precision_ @ same.components_.T)
+    np.testing.assert_allclose(gram, before, atol=1e-8)
+
+
+def test_transpose(run, frame, tmp_path):
+    frame.drop(columns="group").T.to_csv(tmp_path / "t.csv")
+    assert run("fit", "t.csv", "-k", 2, "--transpose", "-o", "out").code == 0
+    scores = pd.read_csv(tmp_path / "out" / "scores.csv")
+    assert scores["name"].tolist() == frame.index.tolist()
+
+
+def test_constant_columns_can_be_dropped(run, frame, tmp_path):
+    frame.drop(columns="group").assign(same=1.0).to_csv(tmp_path / "c.csv")
+    result = run("fit", "c.csv", "-k", 2, "--drop-constant", "-o", "out")
+    assert result.code == 0, result.err
+    assert "constant column left out: 'same'" in result.out
+
+
+def test_repeated_and_formula_names(run, frame, tmp_path):
+    odd = frame.drop(columns="group")
+    odd.columns = ["=1+1", "twice", "twice", "@x", *odd.columns[4:]]
+    odd.to_csv(tmp_path / "odd.csv")
+    result = run("fit", "odd.csv", "-k", 2, "-o", "out", "--graphml")
+    assert result.code == 0, result.err
+    assert "'twice'" in result.out
+    names = pd.read_csv(tmp_path / "out" / "components.csv")["name"].tolist()
+    assert names[:4] == ["'=1+1", "twice", "twice.2", "'@x"]
+    assert run("transform", "out", "odd.csv", "-o", "new.csv").code == 0
+
+
+def test_graphml_can_be_read_again(run, csv, tmp_path):
+    import networkx as nx
+
+    assert run("fit", csv, "-k", 2, "--labels", "group", "--graphml", "-o", "out").code == 0
+    graph = nx.read_graphml(tmp_path / "out" / "col_graph.graphml")
+    model = mnpca.load(tmp_path / "out" / "model.mnpca")
+    assert graph.number_of_nodes() == 20
+    assert graph.number_of_edges() == model.noise_graph("columns").number_of_edges()
+    assert graph.nodes["0"]["name"] == "feature 0"
+    assert "community" in graph.nodes["0"]
+
+
+def test_transform_matches_columns_by_name(run, csv, frame, tmp_path):
+    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
+    shuffled = frame.drop(columns="group").iloc[:7, ::-1].assign(extra=1.0)
+    shuffled.to_csv(tmp_path / "new.csv")
+    result = run("transform", "out", "new.csv")
+    assert result.code == 0, result.err
+    assert "left out: 'extra'" in result.out
+    new = pd.read_csv(tmp_path / "new-scores.csv")
+    old = pd.read_csv(tmp_path / "out" / "scores.csv")
+    assert new["name"].tolist() == old["name"].tolist()[:7]
+    np.testing.assert_allclose(new["component_1"], old["component_1"][:7], rtol=1e-9)
+    assert json.loads(run("transform", "out/model.mnpca", "new.csv", "--json").out)["n_rows"] == 7
+
+
+def test_report_is_rendered_again(run, csv, tmp_path):
+    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
+    page = tmp_path / "out" / "report.html"
+    before = page.read_text()
+    page.unlink()
+    assert run("report", "out").code == 0
+    assert page.read_text() == before
+    assert json.loads(run("report", "out", "--json").out)["report"].endswith("report.html")
+
+
+def test_overwrite_and_checkpoint(run, csv, tmp_path):
+    arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--checkpoint", "c.ckpt")
+    assert run(*arguments).code == 0
+    first = pd.read_csv(tmp_path / "out" / "scores.csv")
+    assert (tmp_path / "c.ckpt").exists()
+    result = run(*arguments, "--overwrite", "--resume")
+    assert result.code == 0, result.err
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "out" / "scores.csv"), first)
+
+
+def test_version_and_help(run):
+    assert run("--version").out.strip() == f"mnpca {mnpca.__version__}"
+    result = run("--help")
+    assert result.code == 0
+    for command in ("fit", "transform", "report", "demo"):
+        assert command in result.out
+
+
+def test_progress_shows_stage_iteration_and_objective():
+    import io
+
+    from rich.console import Console
+
+    from mnpca.cli._progress import progress_display
+    from mnpca.solvers.progress import Progress
+
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with progress_display(console) as callback:
+        callback(Progress("row graph", 3, -1.25, dict))
+    shown = console.file.getvalue()
+    assert "row graph" in shown
+    assert "iteration 3" in shown
+    assert "objective -1.25" in shown
+    with progress_display(console, silent=True) as callback:
+        assert callback is None

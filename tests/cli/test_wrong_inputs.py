@@ -1,0 +1,145 @@
+"""Wrong inputs: one clear line, a non-zero exit, no traceback, nothing left behind."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+NUMBERS = np.random.default_rng(0).normal(size=(12, 5)).round(3)
+
+
+def table(rows=NUMBERS, header="a,b,c,d,e"):
+    return header + "\n" + "\n".join(",".join(map(str, row)) for row in rows) + "\n"
+
+
+def with_cell(value, row=3, column=2):
+    cells = NUMBERS.astype(object)
+    cells[row, column] = value
+    return table(cells)
+
+
+CONSTANT = NUMBERS.copy()
+CONSTANT[:, 1] = 7
+
+#: name: (content of data.csv or None, arguments, words of the message)
+WRONG = {
+    "no such file": (None, ["fit", "none.csv"], "no such file: 'none.csv'"),
+    "a folder": (None, ["fit", "."], "is a folder"),
+    "empty file": ("", ["fit", "data.csv"], "the file is empty"),
+    "header only": ("a,b,c\n", ["fit", "data.csv"], "a header and no rows"),
+    "binary junk": ("\0\1\2" * 99, ["fit", "data.csv"], "not a text file"),
+    "unknown ending": (None, ["fit", "data.xlsx"], "is not one of"),
+    "only text": ("a,b\nx,y\nz,w\n", ["fit", "data.csv"], "no column holds numbers"),
+    "a word among numbers": (with_cell("high"), ["fit", "data.csv"], "mixes numbers and text"),
+    "missing value": (with_cell(""), ["fit", "data.csv"], "1 missing values"),
+    "infinite value": (with_cell("inf"), ["fit", "data.csv"], "1 infinite values"),
+    "ragged rows": (table() + "1,2,3,4,5,6,7\n", ["fit", "data.csv"], "not a table"),
+    "constant column": (table(CONSTANT), ["fit", "data.csv"], "1 constant column: 'b'"),
+    "all zero": (table(np.zeros((9, 5))), ["fit", "data.csv"], "constant columns"),
+    "too few rows": (table(NUMBERS[:2]), ["fit", "data.csv"], "too few rows: 2"),
+    "one column": ("a\n1\n2\n3\n4\n5\n", ["fit", "data.csv"], "too few columns"),
+    "too many columns": (",".join("c" * 99_999) + "\n", ["fit", "data.csv"], "at most 50,000"),
+    "huge values": (table(NUMBERS * 1e200), ["fit", "data.csv"], "Rescale"),
+    "rank is a word": (table(), ["fit", "data.csv", "-k", "two"], "'auto' or a whole number"),
+    "rank zero": (table(), ["fit", "data.csv", "-k", "0"], "between 1 and 4"),
+    "rank too large": (table(), ["fit", "data.csv", "-k", "5"], "between 1 and 4"),
+    "unknown algorithm": (table(), ["fit", "data.csv", "--algorithm", "magic"], "magic"),
+    "unknown option": (table(), ["fit", "data.csv", "--fast"], "--fast"),
+    "unknown command": (None, ["learn", "data.csv"], "No such command"),
+    "no data": (None, ["fit"], "Missing argument"),
+    "unknown label": (table(), ["fit", "data.csv", "--labels", "z"], "no column 'z'"),
+    "labels of a transposed file": (
+        table(),
+        ["fit", "data.csv", "--labels", "a", "--transpose"],
+        "--transpose",
+    ),
+    "resume from nothing": (table(), ["fit", "data.csv", "--resume"], "needs --checkpoint"),
+    "resume from junk": (
+        table(),
+        ["fit", "data.csv", "--checkpoint", "data.csv", "--resume"],
+        "data.csv",
+    ),
+    "output is a file": (table(), ["fit", "data.csv", "-o", "data.csv"], "is a file"),
+    "output exists": (table(), ["fit", "data.csv", "-o", "full"], "--overwrite"),
+    "output is not ours": (
+        table(),
+        ["fit", "data.csv", "-o", "full", "--overwrite"],
+        "was not written by mnpca",
+    ),
+    "no model": (table(), ["transform", "none.mnpca", "data.csv"], "no model file"),
+    "model is a table": (table(), ["transform", "data.csv", "data.csv"], "data.csv"),
+    "report of nothing": (None, ["report", "full"], "not a folder that mnpca fit wrote"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_one_clear_line(run, tmp_path, case):
+    content, arguments, words = WRONG[case]
+    if content is not None:
+        (tmp_path / "data.csv").write_text(content)
+    (tmp_path / "data.xlsx").write_text("PK")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "precious.txt").write_text("keep me")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    result = run(*arguments)
+    assert result.code not in (0, None)
+    assert result.out == ""
+    assert result.err.count("\n") == 1, result.err
+    assert result.err.startswith("mnpca: error: ")
+    assert words in result.err
+    assert "Traceback" not in result.err
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_there_are_at_least_twenty():
+    assert len(WRONG) >= 20
+
+
+def test_a_model_of_other_columns(run, csv, frame, tmp_path):
+    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
+    frame.iloc[:, :5].to_csv(tmp_path / "few.csv")
+    result = run("transform", "out", "few.csv")
+    assert result.code == 2
+    assert "15 columns of the model are not in the file: 'feature 5'" in result.err
+    (tmp_path / "out" / "report.json").write_text(json.dumps({"schema": 1}))
+    result = run("report", "out")
+    assert result.code == 2
+    assert "damaged" in result.err
+
+
+def test_debug_shows_the_traceback(run):
+    result = run("fit", "none.csv", "--debug")
+    assert result.code == 2
+    assert "Traceback" in result.err
+
+
+def test_interrupt_leaves_nothing(run, csv, tmp_path, monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mnpca.MNPCA.fit", stop)
+    result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "out")
+    assert result.code == 130
+    assert "interrupted" in result.err
+    assert {path.name for path in tmp_path.iterdir()} == {csv}
+
+
+def test_a_failing_fit_leaves_nothing(run, csv, tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise np.linalg.LinAlgError("not positive definite")
+
+    monkeypatch.setattr("mnpca.MNPCA.fit", fail)
+    result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "out")
+    assert result.code == 1
+    assert "not positive definite (run again with --debug" in result.err
+    assert {path.name for path in tmp_path.iterdir()} == {csv}
+
+
+def test_as_a_program(tmp_path):
+    command = [sys.executable, "-m", "mnpca", "fit", "none.csv"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2
+    assert result.stderr == "mnpca: error: no such file: 'none.csv'.\n"
+    assert result.stdout == ""

@@ -1,0 +1,115 @@
+"""MN-PCA of AnnData objects, and scanpy on the result."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import mnpca as package
+from mnpca.datasets import make_paper_small
+from mnpca.interop.anndata import mnpca
+
+anndata = pytest.importorskip("anndata")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_paper_small(c=32, seed=1000, n_samples=90, n_features=60, density=0.03)
+
+
+def make(data, X=None):
+    n, p = data.Y.shape
+    return anndata.AnnData(
+        data.Y if X is None else X,
+        obs=pd.DataFrame({"group": data.labels.astype(str)}, index=[f"cell{i}" for i in range(n)]),
+        var=pd.DataFrame({"use": np.arange(p) % 6 != 0}, index=[f"gene{j}" for j in range(p)]),
+    )
+
+
+def test_results_are_the_estimator_s(data):
+    adata = make(data)
+    assert mnpca(adata, n_comps=2) is None
+    model = package.MNPCA(2, random_state=0).fit(data.Y)
+    np.testing.assert_allclose(adata.obsm["X_mnpca"], model.transform(data.Y))
+    np.testing.assert_allclose(adata.varm["mnpca"], model.components_.T)
+    for stored, expected in (
+        (adata.obsp["mnpca_precision"], model.row_precision_),
+        (adata.varp["mnpca_precision"], model.col_precision_),
+    ):
+        assert sp.issparse(stored)
+        np.testing.assert_allclose(stored.toarray(), expected.toarray())
+    assert adata.uns["mnpca"]["n_components"] == 2
+
+
+def test_layer_mask_key_copy_and_sparse(data):
+    adata = make(data, np.zeros_like(data.Y))
+    adata.layers["log"] = sp.csr_matrix(data.Y)
+    result = mnpca(adata, 2, layer="log", mask_var="use", key_added="mine", copy=True)
+    assert "mine" not in adata.obsm
+    used = adata.var["use"].to_numpy()
+    model = package.MNPCA(2, random_state=0).fit(data.Y[:, used])
+    np.testing.assert_allclose(result.obsm["mine"], model.transform(data.Y[:, used]))
+    np.testing.assert_allclose(result.varm["mine"][used], model.components_.T)
+    assert (result.varm["mine"][~used] == 0).all()
+    precision = result.varp["mine_precision"].toarray()
+    np.testing.assert_allclose(precision[np.ix_(used, used)], model.col_precision_.toarray())
+    assert (precision[~used] == 0).all()
+    assert "mine_neighbors" in result.uns
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"mask_var": "none"}, "not a column"),
+        ({"mask_var": [True]}, "60 booleans"),
+        ({"mask_var": np.zeros(60, dtype=bool)}, "no variable"),
+    ],
+)
+def test_wrong_masks(data, options, words):
+    with pytest.raises(ValueError, match=words):
+        mnpca(make(data), 2, **options)
+
+
+def test_no_x(data):
+    adata = make(data)
+    del adata.X
+    with pytest.raises(ValueError, match="no X"):
+        mnpca(adata, 2)
+
+
+def test_round_trip_through_h5ad(data, tmp_path):
+    adata = make(data)
+    mnpca(adata, n_comps=2)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    again = anndata.read_h5ad(tmp_path / "a.h5ad")
+    np.testing.assert_array_equal(again.obsm["X_mnpca"], adata.obsm["X_mnpca"])
+    np.testing.assert_array_equal(again.varm["mnpca"], adata.varm["mnpca"])
+    for key in adata.obsp:
+        np.testing.assert_array_equal(again.obsp[key].toarray(), adata.obsp[key].toarray())
+    np.testing.assert_array_equal(
+        again.varp["mnpca_precision"].toarray(), adata.varp["mnpca_precision"].toarray()
+    )
+    assert again.uns["mnpca"]["params"] == adata.uns["mnpca"]["params"]
+    np.testing.assert_array_equal(
+        again.uns["mnpca"]["singular_values"], adata.uns["mnpca"]["singular_values"]
+    )
+
+
+@pytest.mark.parametrize("key", ["mnpca_neighbors", "mnpca_noise"])
+def test_scanpy_runs_on_the_result(data, key):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scanpy and umap warn about their own dependencies
+        sc = pytest.importorskip("scanpy", reason="scanpy is not installed")
+        pytest.importorskip("igraph", reason="igraph is not installed")
+        adata = make(data)
+        mnpca(adata, n_comps=2)
+        sc.tl.leiden(adata, neighbors_key=key, flavor="igraph", n_iterations=2, directed=False)
+        sc.tl.umap(adata, neighbors_key=key, maxiter=20)
+    assert adata.obsm["X_umap"].shape == (90, 2)
+    assert np.isfinite(adata.obsm["X_umap"]).all()
+    assert adata.obs["leiden"].nunique() > 1
+    if key == "mnpca_neighbors":
+        together = pd.crosstab(adata.obs["leiden"], adata.obs["group"])
+        assert together.max(axis=1).sum() >= 0.9 * len(data.Y)  # clusters are groups
