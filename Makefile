@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-lowest test-newest lint types check clean
+.PHONY: demo test test-lowest test-newest lint types docs check clean
 
 demo: $(STAMP)
 	$(BIN)/python -m mnpca demo
@@ -23,7 +23,11 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-check: test lint types
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	@echo "The documentation: docs/_build/html/index.html"
+
+check: test lint types docs
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,4 +36,4 @@ $(STAMP): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -18,7 +18,8 @@ extensions = [
 ]
 myst_enable_extensions = ["colon_fence", "dollarmath", "amsmath"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates"]
 nitpicky = False
 
 autosummary_generate = True

@@ -1,0 +1,95 @@
+"""What the documentation shows runs: README, pages, docstrings and examples."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import runpy
+import shlex
+import warnings
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from tests.known import known_fit
+
+import mnpca
+from mnpca.cli import main
+
+mpl.use("Agg")
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+#: Modules that are not part of the documented surface and need what is not installed everywhere.
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(mnpca.__path__, "mnpca.")
+    if not module.name.endswith("__main__")
+)
+
+
+def blocks(page, language):
+    """The fenced blocks of one language, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def _quiet(tmp_path, monkeypatch):
+    """Run in an empty folder; close figures."""
+    import matplotlib.pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_blocks_run(page):
+    code = blocks(page, "python")
+    if not code:
+        pytest.skip("no Python on this page")
+    space = {}
+    with warnings.catch_warnings():
+        if "scanpy" in "".join(code):
+            pytest.importorskip("scanpy")
+            warnings.simplefilter("ignore")  # scanpy and umap warn about their own dependencies
+        for block in code:
+            exec(compile(block, str(page), "exec"), space)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_run(page, tmp_path):
+    """Every ``$ mnpca ...`` line, on a small table with a column of groups."""
+    data, frame, _ = known_fit(n=40, p=20, c=8)
+    frame.assign(group=data.labels).to_csv(tmp_path / "data.csv")
+    frame.iloc[:5].to_csv(tmp_path / "new.csv")
+    lines = [
+        line.removeprefix("$ mnpca ")
+        for block in blocks(page, "console")
+        for line in block.splitlines()
+        if line.startswith("$ mnpca ")
+    ]
+    if not lines:
+        pytest.skip("no command on this page")
+    for line in lines:
+        assert main(shlex.split(line, comments=True)) == 0, line
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        pytest.skip(f"needs {error.name}")
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_examples_run(example):
+    runpy.run_path(str(example), run_name="__main__")
+
+
+def test_there_are_enough_examples():
+    assert len(EXAMPLES) >= 6
