@@ -40,9 +40,11 @@ def force_layout(first, second, n_nodes, *, n_iter=250, seed=0):
     stiffness = (1.6 / np.maximum(np.minimum(degree[first], degree[second]), 1))[:, None]
     spacing = 2.0 / np.sqrt(n_nodes)
     for step in range(n_iter):
-        offset = places[:, None, :] - places[None, :, :]
-        squared = np.einsum("ijk,ijk->ij", offset, offset) + 1e-9
-        force = np.einsum("ijk,ij->ik", offset, spacing**2 / squared)
+        # Every pair repels with (spacing / distance)^2 times its offset.
+        length = np.einsum("ij,ij->i", places, places)
+        squared = length[:, None] + length[None, :] - 2 * (places @ places.T)
+        repulsion = spacing**2 / np.maximum(squared, 1e-9)
+        force = repulsion.sum(axis=1, keepdims=True) * places - repulsion @ places
         along = places[first] - places[second]
         pull = stiffness * along * (np.linalg.norm(along, axis=1, keepdims=True) / spacing)
         np.add.at(force, first, -pull)
