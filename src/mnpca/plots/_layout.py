@@ -37,7 +37,7 @@ def force_layout(first, second, n_nodes, *, n_iter=250, seed=0):
     first, second = np.asarray(first, dtype=int), np.asarray(second, dtype=int)
     degree = np.bincount(np.concatenate([first, second]), minlength=n_nodes)
     # Many edges would pull a dense group into one spot: each edge of a busy pair pulls less.
-    stiffness = (1.6 / np.maximum(np.minimum(degree[first], degree[second]), 1))[:, None]
+    stiffness = (0.4 / np.maximum(np.minimum(degree[first], degree[second]), 1))[:, None]
     spacing = 2.0 / np.sqrt(n_nodes)
     for step in range(n_iter):
         # Every pair repels with (spacing / distance)^2 times its offset.
@@ -49,7 +49,7 @@ def force_layout(first, second, n_nodes, *, n_iter=250, seed=0):
         pull = stiffness * along * (np.linalg.norm(along, axis=1, keepdims=True) / spacing)
         np.add.at(force, first, -pull)
         np.add.at(force, second, pull)
-        force -= 0.6 * places
+        force -= 1.5 * places
         length = np.linalg.norm(force, axis=1, keepdims=True)
         heat = 0.15 * (1 - step / n_iter) + 1e-3
         places = places + force / np.maximum(length, 1e-12) * np.minimum(length, heat)

@@ -59,7 +59,8 @@ def _value_histograms(before, after, shape):
     top = min(1.05 * max(before[0], after[0], edge), 2.5 * edge)
     at = np.linspace(0, top, 181)
     law = marchenko_pastur(at, shape)
-    return _histograms(before, after, np.linspace(0, top, _BINS + 1)) | {
+    bins = int(np.clip(len(after) // 5, 10, _BINS))
+    return _histograms(before, after, np.linspace(0, top, bins + 1)) | {
         "at": short(at),
         "law": short(law),
         "edge": short(edge),
