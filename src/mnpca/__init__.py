@@ -1,8 +1,16 @@
 """PCA for correlated noise: a low-rank signal and two sparse noise networks from one matrix."""
 
+from mnpca.estimators import GeneralizedPCA, LikelihoodMNPCA
 from mnpca.estimators._saving import load
 from mnpca.precision import sparse_precision, sparse_precision_path
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "load", "sparse_precision", "sparse_precision_path"]
+__all__ = [
+    "GeneralizedPCA",
+    "LikelihoodMNPCA",
+    "__version__",
+    "load",
+    "sparse_precision",
+    "sparse_precision_path",
+]

@@ -1,1 +1,6 @@
 """The scikit-learn face: parameters, validation, fitted attributes. No numerics."""
+
+from mnpca.estimators.generalized_pca import GeneralizedPCA
+from mnpca.estimators.likelihood import LikelihoodMNPCA
+
+__all__ = ["GeneralizedPCA", "LikelihoodMNPCA"]

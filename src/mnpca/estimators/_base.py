@@ -2,7 +2,9 @@
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mnpca.estimators._progress import ProgressMixin
@@ -11,6 +13,8 @@ from mnpca.estimators._validation import validate_training
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
 from mnpca.model.projection import gls_scores
+
+ROWS_AT_ONCE = 1024
 
 
 class MatrixNormalEstimator(
@@ -22,9 +26,28 @@ class MatrixNormalEstimator(
     asks afterwards is answered here from the fitted attributes alone.
     """
 
+    # Whether X may be a scipy.sparse matrix; it is never made dense then.
+    _sparse_input = False
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._sparse_input
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     def _validate_training(self, X):
         """Check the training matrix; every fit begins with this. See `validate_training`."""
-        return validate_training(self, X)
+        return validate_training(self, X, accept_sparse=self._sparse_input)
+
+    def _validate_rows(self, X):
+        """Check rows to project or to score."""
+        return validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr" if self._sparse_input else False,
+            dtype=[np.float64, np.float32],
+        )
 
     def _store_fit(
         self, X, *, mean, low_rank, components, singular_values, row_precision, col_precision
@@ -43,16 +66,16 @@ class MatrixNormalEstimator(
             Loadings W', orthonormal in the metric B, signs fixed.
         singular_values : array of shape (k,)
             Generalised singular values.
-        row_precision, col_precision : sparse arrays
-            A and B in the gauge ``logdet A = 0``.
+        row_precision, col_precision : arrays, sparse arrays or LinearOperators
+            A and B; estimates in the gauge ``logdet A = 0``, given metrics as they are.
         """
         self.mean_ = mean
         self.low_rank_ = low_rank
         self.components_ = components
         self.singular_values_ = singular_values
         self.n_components_ = len(components)
-        self.row_precision_ = sp.csr_array(row_precision)
-        self.col_precision_ = sp.csr_array(col_precision)
+        self.row_precision_ = _as_stored(row_precision)
+        self.col_precision_ = _as_stored(col_precision)
         self._store_row_distribution(X)
 
     def _store_row_distribution(self, X):
@@ -62,14 +85,13 @@ class MatrixNormalEstimator(
         C + s2 (W'BW)^-1; the noise variance s2 is the residual's mean square in the metric B.
         """
         n, p = X.shape
-        k = self.n_components_
-        rows = self._centred(X)
-        scores = gls_scores(rows, self.col_precision_, self.components_.T)
-        total = float(np.sum((rows @ self.col_precision_) * rows))
-        gram = self.components_ @ (self.col_precision_ @ self.components_.T)
+        loadings = self.components_.T
+        scores = gls_scores(X, self.col_precision_, loadings, self.mean_)
+        gram = self.components_ @ (self.col_precision_ @ loadings)
+        total = self._squared_length(X)
         explained = float(np.sum((scores @ gram) * scores))
         rows_left = n - 1 if np.any(self.mean_) else n
-        left_over = max(rows_left * (p - k), 1)
+        left_over = max(rows_left * (p - self.n_components_), 1)
         floor = np.finfo(float).eps * max(total, np.finfo(float).tiny) / max(n * p, 1)
         self.noise_variance_ = max((total - explained) / left_over, floor)
         covariance = scores.T @ scores / max(rows_left, 1)
@@ -77,12 +99,17 @@ class MatrixNormalEstimator(
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
         self.score_covariance_ = (vectors * np.maximum(values, 0.0)) @ vectors.T
 
+    def _squared_length(self, X):
+        """Return ``tr(R B R')`` with R the centred rows, a batch of rows at a time."""
+        total = 0.0
+        for batch in gen_batches(X.shape[0], ROWS_AT_ONCE):
+            rows = _dense(X[batch]) - self.mean_
+            total += float(np.vdot(rows.T, self.col_precision_ @ rows.T))
+        return total
+
     @property
     def _n_features_out(self):
         return self.components_.shape[0]
-
-    def _centred(self, X):
-        return X - self.mean_
 
     def transform(self, X):
         """Project rows on the components by generalised least squares.
@@ -92,7 +119,7 @@ class MatrixNormalEstimator(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             Rows to project, seen or unseen.
 
         Returns
@@ -100,8 +127,9 @@ class MatrixNormalEstimator(
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
-        return gls_scores(self._centred(X), self.col_precision_, self.components_.T)
+        X = self._validate_rows(X)
+        scores = gls_scores(X, self.col_precision_, self.components_.T, self.mean_)
+        return scores.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X):
         """Return the rows that have the given scores, ``X W' + mean``."""
@@ -127,9 +155,9 @@ class MatrixNormalEstimator(
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        X = self._validate_rows(X)
         return row_log_likelihood(
-            self._centred(X),
+            _dense(X) - self.mean_,
             self.col_precision_,
             self.components_.T,
             self.score_covariance_,
@@ -158,3 +186,11 @@ class MatrixNormalEstimator(
 
         check_is_fitted(self)
         return noise_graph(self, side)
+
+
+def _dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _as_stored(precision):
+    return precision if isinstance(precision, LinearOperator) else sp.csr_array(precision)

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 
-def validate_training(estimator, X, *, min_features=1):
+def validate_training(estimator, X, *, min_features=1, accept_sparse=False):
     """Return X as a finite float matrix that a fit can rely on, and note its names.
 
     Sets ``n_features_in_``, ``feature_names_in_`` and, where X has names for its rows,
@@ -20,6 +20,7 @@ def validate_training(estimator, X, *, min_features=1):
     X = validate_data(
         estimator,
         X,
+        accept_sparse="csr" if accept_sparse else False,
         dtype=[np.float64, np.float32],
         ensure_min_samples=2,
         ensure_min_features=min_features,

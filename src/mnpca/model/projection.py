@@ -1,29 +1,41 @@
 """Scores of rows, seen or unseen, by generalised least squares."""
 
-import scipy.linalg
+from typing import Any
+
+import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 
 
 def gls_scores(
-    rows: FloatArray, col_precision: sp.csr_array | FloatArray, loadings: FloatArray
+    rows: Any,
+    col_precision: sp.csr_array | FloatArray,
+    loadings: FloatArray,
+    mean: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ``X = Y B W (W'BW)^-1``, the minimiser of ``tr((Y - XW') B (Y - XW')')``.
+    """Return ``X = (Y - 1 mean') B W (W'BW)^-1``.
 
-    The row precision does not enter, so the same formula serves unseen rows.
+    It minimises ``tr((Y - 1 mean' - XW') B (Y - 1 mean' - XW')')``; the row precision does not
+    enter, so the same formula serves unseen rows. Components without any loading have scores 0.
 
     Parameters
     ----------
-    rows : array of shape (n, p)
-        Centred rows Y.
+    rows : array or sparse matrix of shape (n, p)
+        Rows Y; a sparse matrix stays sparse.
     col_precision : sparse or dense array of shape (p, p)
-        Inverse noise covariance B among columns.
+        Inverse noise covariance B among columns, or anything that multiplies like one.
     loadings : array of shape (p, k)
         Loadings W.
+    mean : array of shape (p,), default=None
+        Mean row, where the rows are not centred yet.
     """
     weighted = col_precision @ loadings
-    scores: FloatArray = scipy.linalg.solve(
-        loadings.T @ weighted, (rows @ weighted).T, assume_a="sym"
-    ).T
+    if mean is None:
+        projected = rows @ weighted
+    elif sp.issparse(rows):
+        projected = rows @ weighted - mean @ weighted
+    else:  # the difference of the products would cancel where the mean is large
+        projected = (rows - mean) @ weighted
+    scores: FloatArray = projected @ np.linalg.pinv(loadings.T @ weighted, hermitian=True)
     return scores

@@ -1,0 +1,269 @@
+"""Generalised PCA: the best low-rank approximation in the metrics of rows and of columns."""
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray
+from mnpca.model.low_rank import LowRank, fix_signs
+from mnpca.model.metric import Metric, Root, not_semi_definite, orthonormalise
+
+GpcaSolver: TypeAlias = Literal["factor", "krylov", "power"]
+
+# Columns beyond the wanted ones, and products with Y'AYB, in one round of the Krylov solver.
+OVERSAMPLING = 5
+DEPTH = 10
+# Singular values below this share of the largest are rounding errors.
+SMALLEST = 1e-10
+
+
+class Gpca(NamedTuple):
+    """``U diag(d) V'`` with ``U'AU = I``, ``V'BV = I`` and d falling; signs by the common rule."""
+
+    left: FloatArray
+    singular_values: FloatArray
+    right: FloatArray
+    n_iter: int = 1
+    converged: bool = True
+
+    def low_rank(self) -> LowRank:
+        """Return the scores U diag(d) and the loadings V."""
+        return LowRank(self.left * self.singular_values, self.right)
+
+
+class CentredMatrix:
+    """``Y - 1 mean'`` by its products; a sparse Y stays sparse."""
+
+    def __init__(self, matrix: Any, mean: FloatArray | None = None) -> None:
+        self.shape: tuple[int, int] = matrix.shape
+        if mean is not None and not sp.issparse(matrix):
+            matrix, mean = matrix - mean, None
+        self._matrix = matrix
+        self._mean = mean
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return ``(Y - 1 mean') x``."""
+        product: FloatArray = self._matrix @ x
+        return product if self._mean is None else product - self._mean @ x
+
+    def adjoint(self, x: FloatArray) -> FloatArray:
+        """Return ``(Y - 1 mean')' x``."""
+        product: FloatArray = self._matrix.T @ x
+        return product if self._mean is None else product - np.outer(self._mean, x.sum(axis=0))
+
+    def dense(self) -> FloatArray:
+        """Return the matrix itself."""
+        entries: FloatArray = self._matrix.toarray() if sp.issparse(self._matrix) else self._matrix
+        return entries if self._mean is None else entries - self._mean
+
+
+def gpca(
+    data: CentredMatrix,
+    n_components: int,
+    row_metric: Metric,
+    col_metric: Metric,
+    *,
+    solver: GpcaSolver = "factor",
+    tol: float = 1e-10,
+    max_iter: int = 1000,
+    seed: int = 0,
+) -> Gpca:
+    """Minimise ``tr((Y - U D V') B (Y - U D V')' A)`` with ``U'AU = I``, ``V'BV = I``, ``D >= 0``.
+
+    Where a metric is only semi-definite, the part of U (V) that it does not see follows from the
+    other factor, ``U = Y B V / d`` and ``V = Y' A U / d``.
+
+    Parameters
+    ----------
+    data : CentredMatrix of shape (n, p)
+        Y.
+    n_components : int
+        Number of components.
+    row_metric, col_metric : Metric
+        A and B.
+    solver : {"factor", "krylov", "power"}, default="factor"
+        ``factor``: the SVD of Fa' Y Fb with A = Fa Fa', B = Fb Fb'. ``krylov``: block Krylov
+        iterations in the two metrics; products only, all components together. ``power``: the
+        generalised power method, one component after the other (Allen, Grosenick and Taylor
+        2014).
+    tol : float, default=1e-10
+        Relative accuracy of the iterative solvers.
+    max_iter : int, default=1000
+        Rounds of the Krylov solver; iterations per component of the power method.
+    seed : int, default=0
+        Of the random start of the iterative solvers.
+    """
+    if solver == "factor":
+        return _by_factors(data, n_components, row_metric.root(), col_metric.root())
+    if solver == "krylov":
+        return _by_krylov(data, n_components, row_metric, col_metric, tol, max_iter, seed)
+    return _by_power(data, n_components, row_metric, col_metric, tol, max_iter, seed)
+
+
+def truncated_svd(matrix: Any, n_components: int, *, mean: FloatArray | None = None) -> Gpca:
+    """Singular value decomposition to rank k: dense for small matrices, else by Krylov."""
+    small = min(matrix.shape) <= 500 and not sp.issparse(matrix)
+    identity = (Metric(matrix.shape[0]), Metric(matrix.shape[1]))
+    data = CentredMatrix(matrix, mean)
+    return gpca(data, n_components, *identity, solver="factor" if small else "krylov")
+
+
+def identify(
+    scores: FloatArray, loadings: FloatArray, row_metric: Metric, col_metric: Metric
+) -> Gpca:
+    """Bring ``X W'`` to the form ``U diag(d) V'`` of generalised PCA; the product stays.
+
+    With Qx, Qw bases of X and W, orthonormal in A and B, this is the SVD of the k x k matrix
+    ``(Qx' A X) (Qw' B W)'``.
+    """
+    left = orthonormalise(scores, row_metric)
+    right = orthonormalise(loadings, col_metric)
+    core = (left.T @ row_metric.apply(scores)) @ (right.T @ col_metric.apply(loadings)).T
+    u, values, vt = np.linalg.svd(core, full_matrices=False)
+    k = scores.shape[1]
+    return _signed(_pad(left @ u, k), np.pad(values, (0, k - len(values))), _pad(right @ vt.T, k))
+
+
+def _by_factors(data: CentredMatrix, k: int, row_root: Root, col_root: Root) -> Gpca:
+    whitened = row_root.adjoint(col_root.adjoint(data.dense().T).T)
+    u, values, vt = scipy.linalg.svd(whitened, full_matrices=False, check_finite=False)
+    u, values, v = u[:, :k], values[:k], vt[:k].T
+    left, right = row_root.solve_adjoint(u), col_root.solve_adjoint(v)
+    seen = values > SMALLEST * values.max(initial=0.0)
+    if row_root.singular:
+        left[:, seen] = data.times(col_root.times(v[:, seen])) / values[seen]
+    if col_root.singular:
+        right[:, seen] = data.adjoint(row_root.times(u[:, seen])) / values[seen]
+    return _signed(left, values, right)
+
+
+def _by_krylov(
+    data: CentredMatrix, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
+) -> Gpca:
+    """Rayleigh-Ritz on the spaces V, Y'AYB V, ..., restarted from the best vectors so far."""
+    width = min(k + OVERSAMPLING, min(data.shape))
+    right = orthonormalise(_random((data.shape[1], width), seed), col)
+    n_iter, converged, values = 0, False, np.zeros(k)
+    while not converged and n_iter < max_iter:
+        n_iter += 1
+        basis = _krylov_basis(data, right, row, col)
+        images = data.times(col.apply(basis))
+        left = orthonormalise(images, row)
+        u, ritz, vt = np.linalg.svd(left.T @ row.apply(images), full_matrices=False)
+        left, right = left @ u[:, :k], basis @ vt.T[:, :width]
+        previous, values = values, np.pad(ritz, (0, k))[:k]
+        residual = data.adjoint(row.apply(left)) - right[:, :k] * ritz[:k]
+        error = np.sqrt(np.abs(np.sum(residual * col.apply(residual), axis=0))).max(initial=0.0)
+        moved = np.abs(values - previous).max()
+        # Rounding may keep the residual above a very small tol; the values have settled then.
+        limit = values.max(initial=0.0)
+        converged = bool(error <= tol * limit or moved <= np.finfo(float).eps * limit)
+    return _finish(data, left, values, right[:, :k], row, col, n_iter, converged)
+
+
+def _krylov_basis(data: CentredMatrix, block: FloatArray, row: Metric, col: Metric) -> FloatArray:
+    """Basis, orthonormal in B, of a block and of its images under Y'AYB and its powers."""
+    basis = block
+    for _ in range(DEPTH):
+        block = data.adjoint(row.apply(data.times(col.apply(block))))
+        block = orthonormalise(block, col, against=basis)
+        if block.shape[1] == 0:
+            break
+        basis = np.column_stack([basis, block])
+    return basis
+
+
+def _by_power(
+    data: CentredMatrix, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
+) -> Gpca:
+    """One component after the other, each on what the earlier ones leave."""
+    n, p = data.shape
+    starts = _random((p, k), seed)
+    found = Gpca(np.zeros((n, 0)), np.zeros(0), np.zeros((p, 0)))
+    for j in range(k):
+        u, size, v, n_iter, done = _power(data, found, starts[:, j], row, col, tol, max_iter)
+        found = Gpca(
+            np.column_stack([found.left, u]),
+            np.append(found.singular_values, size),
+            np.column_stack([found.right, v]),
+            max(found.n_iter, n_iter),
+            found.converged and done,
+        )
+    return _signed(*found)
+
+
+def _power(
+    data: CentredMatrix,
+    found: Gpca,
+    v: FloatArray,
+    row: Metric,
+    col: Metric,
+    tol: float,
+    max_iter: int,
+) -> tuple[FloatArray, float, FloatArray, int, bool]:
+    """``u = Y B v / |Y B v|_A``, ``v = Y' A u / |Y' A u|_B``, Y less the components found."""
+    left, values, right = found[:3]
+    v = v[:, None] / max(_norm(v[:, None], col), np.finfo(float).tiny)
+    u = np.zeros((data.shape[0], 1))
+    for n_iter in range(1, max_iter + 1):
+        old_u, old_v = u, v
+        weighted = col.apply(v)
+        u = data.times(weighted) - left @ (values[:, None] * (right.T @ weighted))
+        size = _norm(u, row)
+        if size <= 1e-14 * values.max(initial=0.0) or size == 0.0:  # the data hold no more
+            return np.zeros_like(u), 0.0, np.zeros_like(v), n_iter, True
+        u = u / size
+        weighted = row.apply(u)
+        v = data.adjoint(weighted) - right @ (values[:, None] * (left.T @ weighted))
+        size = _norm(v, col)
+        v = v / max(size, np.finfo(float).tiny)
+        if _norm(u - old_u, row) <= tol and _norm(v - old_v, col) <= tol:
+            return u, size, v, n_iter, True
+    return u, size, v, max_iter, False
+
+
+def _random(shape: tuple[int, int], seed: int) -> FloatArray:
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def _norm(x: FloatArray, metric: Metric) -> float:
+    square = float(np.sum(x * metric.apply(x)))
+    if square < -1e-8 * float(np.sum(x * x)):
+        raise not_semi_definite(metric.name)
+    return float(np.sqrt(max(square, 0.0)))
+
+
+def _finish(
+    data: CentredMatrix,
+    left: FloatArray,
+    values: FloatArray,
+    right: FloatArray,
+    row: Metric,
+    col: Metric,
+    n_iter: int,
+    converged: bool,
+) -> Gpca:
+    """Fill in what semi-definite metrics do not see, and components that the data lack."""
+    left, right = _pad(left, len(values)), _pad(right, len(values))
+    seen = values > SMALLEST * values.max(initial=0.0)
+    left[:, seen] = data.times(col.apply(right[:, seen])) / values[seen]
+    if not col.is_identity:
+        right[:, seen] = data.adjoint(row.apply(left[:, seen])) / values[seen]
+    return _signed(left, values, right, n_iter, converged)
+
+
+def _pad(x: FloatArray, k: int) -> FloatArray:
+    return np.column_stack([x, np.zeros((len(x), k - x.shape[1]))])
+
+
+def _signed(
+    left: FloatArray,
+    values: FloatArray,
+    right: FloatArray,
+    n_iter: int = 1,
+    converged: bool = True,
+) -> Gpca:
+    left, right = fix_signs(left, right)
+    return Gpca(left, values, right, n_iter, converged)

@@ -1,0 +1,297 @@
+"""Metrics of generalised PCA: positive semi-definite matrices in any form one may hold them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from mnpca._typing import FloatArray, IntArray
+from mnpca.model.sparse import components
+
+# An eigenvalue below minus this share of the largest one is negative, not a rounding error.
+NEGATIVE = 1e-8
+# An eigenvalue below this share of the largest one counts as zero.
+RANK = 1e-13
+# Larger connected components are checked by Lanczos iterations instead of a factor.
+DENSE_LIMIT = 3000
+# Two halves of a matrix that differ by more than this share of its largest entry are not one.
+ASYMMETRY = 1e-8
+
+
+class MetricError(ValueError):
+    """The matrix is not a metric: not square, not symmetric or not positive semi-definite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """F with ``M = F F'``: a scale for items alone, a square block for items that hang together.
+
+    A block is the lower Cholesky factor where the matrix is positive definite and the symmetric
+    square root where it is only semi-definite.
+    """
+
+    scale: FloatArray
+    blocks: list[tuple[IntArray, FloatArray]]
+    singular: bool
+
+    def times(self, x: FloatArray) -> FloatArray:
+        """Return ``F x``."""
+        return self._blockwise(x, self.scale, lambda block, part: block @ part)
+
+    def adjoint(self, x: FloatArray) -> FloatArray:
+        """Return ``F' x``."""
+        return self._blockwise(x, self.scale, lambda block, part: block.T @ part)
+
+    def solve_adjoint(self, x: FloatArray) -> FloatArray:
+        """Return the smallest y with ``F' y = x`` on the range of F."""
+        inverse = np.divide(1.0, self.scale, where=self.scale > 0, out=np.zeros_like(self.scale))
+        return self._blockwise(x, inverse, _solve_adjoint)
+
+    def _blockwise(
+        self,
+        x: FloatArray,
+        scale: FloatArray,
+        act: Callable[[FloatArray, FloatArray], FloatArray],
+    ) -> FloatArray:
+        result: FloatArray = x * scale[:, None]
+        for items, block in self.blocks:
+            result[items] = act(block, x[items])
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """A symmetric positive semi-definite matrix M of which products are known.
+
+    Attributes
+    ----------
+    size : int
+        Number of rows and columns.
+    matrix : array, sparse array, LinearOperator or None
+        The matrix; a 1-D array is a diagonal, None the identity.
+    name : str
+        What messages call it.
+    """
+
+    size: int
+    matrix: Any = None
+    name: str = "metric"
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the matrix is the identity."""
+        return self.matrix is None
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether only products are known."""
+        return isinstance(self.matrix, LinearOperator)
+
+    def apply(self, x: FloatArray) -> FloatArray:
+        """Return ``M x``."""
+        if self.matrix is None:
+            return x
+        if isinstance(self.matrix, np.ndarray) and self.matrix.ndim == 1:
+            scaled: FloatArray = self.matrix[:, None] * x
+            return scaled
+        product: FloatArray = self.matrix @ x
+        return product
+
+    def stored(self) -> Any:
+        """Return the matrix as a sparse array, or the operator."""
+        if self.is_operator:
+            return self.matrix
+        if self.matrix is None:
+            return sp.eye_array(self.size, format="csr")
+        if self.matrix.ndim == 1:
+            return sp.csr_array(sp.diags_array(self.matrix))
+        return sp.csr_array(self.matrix)
+
+    def check(self) -> None:
+        """Raise a MetricError unless the matrix is positive semi-definite, as far as one can see.
+
+        Of an operator only products are known; its negative directions show when they are met.
+        """
+        if self.is_operator or self.matrix is None or self.matrix.ndim == 1:
+            return
+        if not sp.issparse(self.matrix):
+            _check_block(self.matrix, self.name)
+            return
+        for items in components(self.matrix):
+            block = self.matrix[items][:, items]
+            _check_block(block if len(items) > DENSE_LIMIT else block.toarray(), self.name)
+
+    def root(self) -> Root:
+        """Factor the matrix, one connected component at a time.
+
+        Raises
+        ------
+        MetricError
+            If the matrix is not positive semi-definite, or only its products are known.
+        """
+        if self.is_operator:
+            raise MetricError(
+                f"{self.name} is a LinearOperator, which has no factor; "
+                'use solver="krylov" or "power".'
+            )
+        if self.matrix is None:
+            return Root(np.ones(self.size), [], singular=False)
+        if self.matrix.ndim == 1:
+            return Root(np.sqrt(self.matrix), [], singular=bool((self.matrix == 0).any()))
+        if not sp.issparse(self.matrix):
+            block, singular = _square_root(self.matrix, self.name)
+            return Root(np.ones(self.size), [(np.arange(self.size), block)], singular)
+        return self._sparse_root()
+
+    def _sparse_root(self) -> Root:
+        diagonal = self.matrix.diagonal()
+        if diagonal.min() < 0:
+            raise not_semi_definite(self.name)
+        blocks, singular = [], False
+        for items in components(self.matrix):
+            if len(items) > 1:
+                block, lacks_rank = _square_root(self.matrix[items][:, items].toarray(), self.name)
+                blocks.append((items, block))
+                singular |= lacks_rank
+            else:
+                singular |= bool(diagonal[items[0]] == 0)
+        return Root(np.sqrt(diagonal), blocks, singular)
+
+
+def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:
+    """Check a metric and bring it to one of the forms that `Metric` holds.
+
+    Whether a matrix is positive semi-definite is seen by whoever factors it or multiplies with it.
+
+    Parameters
+    ----------
+    matrix : None, array, sparse matrix or LinearOperator
+        The identity, a matrix, a diagonal (1-D array) or a function.
+    size : int
+        Number of items that it has to fit.
+    name : str, default="metric"
+        What messages call it.
+    """
+    if matrix is None:
+        return Metric(size, None, name)
+    if not isinstance(matrix, LinearOperator) and not sp.issparse(matrix):
+        matrix = np.asarray(matrix, dtype=np.float64)
+    if matrix.shape not in ((size, size), (size,)):
+        raise MetricError(
+            f"{name} must have shape ({size}, {size}), or ({size},) for a diagonal; "
+            f"got {matrix.shape}."
+        )
+    if isinstance(matrix, LinearOperator):
+        return Metric(size, matrix, name)
+    if sp.issparse(matrix):
+        matrix = sp.csr_array(matrix).astype(np.float64)
+    entries = matrix.data if sp.issparse(matrix) else matrix
+    if not np.isfinite(entries).all():
+        raise MetricError(f"{name} must be finite.")
+    if matrix.ndim == 1:
+        if matrix.min() < 0:
+            raise not_semi_definite(name)
+        return Metric(size, matrix, name)
+    difference = abs(matrix - matrix.T).max()
+    if difference > ASYMMETRY * abs(matrix).max():
+        raise MetricError(f"{name} must be symmetric; pass (M + M.T) / 2.")
+    return Metric(size, matrix, name)
+
+
+def orthonormalise(x: FloatArray, metric: Metric, against: FloatArray | None = None) -> FloatArray:
+    """Return a basis Q of the columns of x with ``Q'MQ = I``, null directions of M dropped.
+
+    With `against`, itself orthonormal in M, its span is taken out of the basis.
+    """
+    basis, scale = _whiten(_range(x), metric)
+    if against is None:
+        return basis
+    for _ in range(2):  # the second pass removes the rounding errors that the first one blows up
+        size = np.linalg.norm(basis, axis=0).max(initial=0.0)
+        basis = basis - against @ (against.T @ metric.apply(basis))
+        basis, _ = _whiten(_range(basis, floor=1e-13 * size), metric, scale)
+    return basis
+
+
+def _whiten(basis: FloatArray, metric: Metric, scale: float = 0.0) -> tuple[FloatArray, float]:
+    """Make an orthonormal basis orthonormal in M, and return the size of M on it.
+
+    Directions in which M is zero, compared with its size on the basis or with `scale`, go.
+    """
+    if metric.is_identity:
+        return basis, 1.0
+    for attempt in range(2):  # the second pass removes the rounding errors of the first
+        gram = basis.T @ metric.apply(basis)
+        values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+        largest = float(np.abs(values).max(initial=np.finfo(float).tiny))
+        if attempt == 0:
+            scale = max(scale, largest)
+            if (values < -NEGATIVE * scale).any():
+                raise not_semi_definite(metric.name)
+        kept = values > RANK * (scale if attempt == 0 else largest)
+        basis = basis @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return basis, scale
+
+
+def _range(x: FloatArray, floor: float = 0.0) -> FloatArray:
+    """Orthonormal basis of the columns, those below rounding or `floor` dropped."""
+    basis, triangle, _ = scipy.linalg.qr(x, mode="economic", pivoting=True)
+    size = np.abs(np.diag(triangle))
+    limit = max(1e-14 * size.max(initial=np.finfo(float).tiny), floor)
+    kept: FloatArray = basis[:, size > limit]
+    return kept
+
+
+def _square_root(matrix: FloatArray, name: str) -> tuple[FloatArray, bool]:
+    """F with F F' = M, and whether M is singular."""
+    scale = np.abs(matrix).max(initial=0.0)
+    try:
+        factor = scipy.linalg.cholesky(matrix, lower=True)
+        # A Cholesky factor of a singular matrix may exist by rounding; its inverse is useless.
+        if np.diag(factor).min() ** 2 > RANK * scale:
+            return factor, False
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors = np.linalg.eigh(matrix)
+    if values.min() < -NEGATIVE * max(values.max(), 0.0) or (values.max() <= 0 and scale > 0):
+        raise not_semi_definite(name)
+    kept = values > RANK * values.max()
+    root = (vectors[:, kept] * np.sqrt(values[kept])) @ vectors[:, kept].T
+    return root, True
+
+
+def _check_block(matrix: Any, name: str) -> None:
+    if sp.issparse(matrix):
+        # The ends of the spectrum as largest eigenvalues, of M and of s I - M, which converge fast.
+        start = np.random.default_rng(0).standard_normal(matrix.shape[0])
+        largest = float(eigsh(matrix, k=1, v0=start, return_eigenvectors=False, tol=1e-6)[0])
+        flipped = abs(largest) * sp.eye_array(matrix.shape[0]) - matrix
+        top = float(eigsh(flipped, k=1, v0=start, return_eigenvectors=False, tol=1e-6)[0])
+        if largest < 0 or top > (1 + 1e-5) * largest:
+            raise not_semi_definite(name)
+        return
+    shift = NEGATIVE * max(float(np.abs(matrix).max(initial=0.0)), np.finfo(float).tiny)
+    try:
+        scipy.linalg.cholesky(matrix + shift * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        raise not_semi_definite(name) from None
+
+
+def _solve_adjoint(block: FloatArray, x: FloatArray) -> FloatArray:
+    if np.count_nonzero(np.triu(block, 1)) == 0:
+        solution: FloatArray = scipy.linalg.solve_triangular(block, x, lower=True, trans="T")
+        return solution
+    inverse: FloatArray = np.linalg.pinv(block, rcond=RANK**0.5, hermitian=True)
+    return inverse @ x
+
+
+def not_semi_definite(name: str) -> MetricError:
+    """Return the error to raise for a metric with a negative direction."""
+    return MetricError(
+        f"{name} is not positive semi-definite, so it measures no distance. "
+        "Add a multiple of the identity, or take another metric."
+    )

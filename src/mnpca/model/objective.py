@@ -1,0 +1,127 @@
+"""The penalised negative log-likelihood that the likelihood algorithm minimises."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray
+from mnpca.model.low_rank import LowRank
+from mnpca.model.sparse import logdet
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """What the likelihood is penalised by.
+
+    Attributes
+    ----------
+    row, col : float or array
+        Weights of |A_ij| and |B_ij|: one for all entries, or a matrix. A weight of 0 switches the
+        network of that side off: its precision stays the identity.
+    diagonal : bool
+        Whether the diagonals are penalised too.
+    ridge : float
+        Weight of ``tr(X'AX) + tr(W'BW)``.
+    """
+
+    row: float | FloatArray = 0.0
+    col: float | FloatArray = 0.0
+    diagonal: bool = True
+    ridge: float = 0.0
+
+    @property
+    def row_on(self) -> bool:
+        """Whether there is a network among rows."""
+        return bool(np.any(self.row))
+
+    @property
+    def col_on(self) -> bool:
+        """Whether there is a network among columns."""
+        return bool(np.any(self.col))
+
+
+def objective(
+    data: FloatArray,
+    signal: LowRank,
+    row_precision: sp.csr_array,
+    col_precision: sp.csr_array,
+    penalty: Penalty,
+) -> float:
+    """Negative log-likelihood of ``Y ~ MN(X W', inv A, inv B)`` with its penalties.
+
+    Divided by np/2, constants left out, with R = Y - X W':
+
+        L = tr(B R'AR)/(np) - logdet(A)/n - logdet(B)/p
+            + alpha_row |A|_1 / n + alpha_col |B|_1 / p + ridge (tr(X'AX) + tr(W'BW)) / (np)
+
+    Each block of it is a problem that can be solved: a sparse precision in A (covariance
+    ``S1 = (R B R' + ridge X X')/p``) and in B (``S2 = (R'AR + ridge W W')/n``), and ridge
+    regressions ``X = Y B W (W'BW + ridge I)^-1`` and ``W = Y'A X (X'AX + ridge I)^-1``.
+
+    Parameters
+    ----------
+    data : array of shape (n, p)
+        Y.
+    signal : LowRank
+        X and W.
+    row_precision, col_precision : sparse arrays
+        A and B.
+    penalty : Penalty
+        Weights.
+    """
+    n, p = data.shape
+    residual = data - signal.dense()
+    misfit = float(np.vdot(row_precision @ residual, residual @ col_precision))
+    if penalty.ridge:
+        misfit += penalty.ridge * sum(sizes(signal, row_precision, col_precision))
+    value: float = (
+        misfit / (n * p)
+        - logdet(row_precision) / n
+        - logdet(col_precision) / p
+        + absolute_sum(row_precision, penalty.row, penalty.diagonal) / n
+        + absolute_sum(col_precision, penalty.col, penalty.diagonal) / p
+    )
+    return value
+
+
+def sizes(
+    signal: LowRank, row_precision: sp.csr_array, col_precision: sp.csr_array
+) -> tuple[float, float]:
+    """Return ``tr(X'AX)`` and ``tr(W'BW)``."""
+    return (
+        float(np.vdot(signal.left, row_precision @ signal.left)),
+        float(np.vdot(signal.right, col_precision @ signal.right)),
+    )
+
+
+def absolute_sum(
+    precision: sp.csr_array, weight: float | FloatArray, include_diagonal: bool
+) -> float:
+    """Return ``sum_ij weight_ij |P_ij|``, over the off-diagonal entries or over all."""
+    entries = sp.coo_array(precision)
+    row, col = entries.coords
+    absolute = np.abs(entries.data) * (weight if np.ndim(weight) == 0 else weight[row, col])  # type: ignore[index]
+    return float(absolute.sum() if include_diagonal else absolute[row != col].sum())
+
+
+def best_gauge(
+    shape: tuple[int, int],
+    signal: LowRank,
+    row_precision: sp.csr_array,
+    col_precision: sp.csr_array,
+    penalty: Penalty,
+) -> float:
+    """Return the t for which (t A, B/t) has the lowest objective.
+
+    The likelihood does not see t; the penalties are ``t a + b/t``, lowest at ``sqrt(b/a)``. Where
+    a or b is zero there is no best t, and 1 is returned.
+    """
+    n, p = shape
+    score_size, loading_size = sizes(signal, row_precision, col_precision)
+    row = absolute_sum(row_precision, penalty.row, penalty.diagonal) / n
+    col = absolute_sum(col_precision, penalty.col, penalty.diagonal) / p
+    row += penalty.ridge * score_size / (n * p)
+    col += penalty.ridge * loading_size / (n * p)
+    return math.sqrt(col / row) if row > 0 and col > 0 else 1.0

@@ -1,0 +1,95 @@
+"""Penalties of the likelihood algorithm by the Bayesian information criterion."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mnpca.model.sparse import logdet
+from mnpca.precision import sparse_precision_path
+
+
+@dataclass(frozen=True)
+class BicRule:
+    """A grid of penalties and a way to count.
+
+    Attributes
+    ----------
+    n_values : int
+        Penalties in the grid, log-spaced.
+    smallest : float
+        Smallest penalty as a share of the largest.
+    floor, cap : float
+        Bounds on the smallest and the largest penalty.
+    triangles : int
+        Whether an edge counts once (1) or twice (2).
+    lost : int
+        Observations subtracted from the covariance's divisor in the criterion.
+    """
+
+    n_values: int = 10
+    smallest: float = 0.1
+    floor: float = 0.0
+    cap: float = np.inf
+    triangles: int = 1
+    lost: int = 0
+
+
+RULES = {
+    "bic": BicRule(),
+    "bic-authors": BicRule(20, 0.05, floor=0.05, cap=3.0, triangles=2, lost=1),
+}
+"""By name: as the paper prints it, and as its authors ran it."""
+
+
+def penalty_grid(covariance, rule):
+    """Return the penalties to try, rising.
+
+    The largest is ``max(S - I) - min(S - I)`` over all entries.
+    """
+    identity = np.eye(len(covariance))
+    excess = covariance - identity
+    # One variable alone has nothing to choose; any small penalty will do.
+    largest = max(min(float(excess.max() - excess.min()), rule.cap), np.finfo(float).eps)
+    smallest = min(max(rule.smallest * largest, rule.floor), largest)
+    return np.geomspace(smallest, largest, rule.n_values)
+
+
+def bic_path(residual, rule="bic", *, penalize_diagonal=True, tol=1e-4):
+    """Criterion of every penalty in the grid, for the network among the rows of a residual.
+
+    ``BIC(alpha) = -logdet A + tr(S A) + t log(m)/m`` with ``S = R R'/m``, m the number of columns,
+    t the number of edges and A the sparse precision at alpha.
+
+    Parameters
+    ----------
+    residual : array of shape (q, m)
+        Residual R of a truncated SVD; its transpose for the network among columns.
+    rule : {"bic", "bic-authors"}, default="bic"
+        The grid and the count.
+    penalize_diagonal : bool, default=True
+        Whether the diagonal is penalised.
+    tol : float, default=1e-4
+        Accuracy of the sparse precisions.
+
+    Returns
+    -------
+    dict
+        Arrays ``alpha`` (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty
+        with the lowest criterion.
+    """
+    settings = RULES[rule]
+    m = residual.shape[1]
+    covariance = residual @ residual.T / m
+    alphas = penalty_grid(covariance, settings)
+    if settings.lost and m > settings.lost:
+        covariance *= m / (m - settings.lost)
+    fits = sparse_precision_path(covariance, alphas, penalize_diagonal=penalize_diagonal, tol=tol)
+    bic, n_edges = np.zeros(len(fits)), np.zeros(len(fits), dtype=int)
+    for i, fit in enumerate(fits):
+        row, col = fit.precision.tocoo().coords
+        trace = float(np.sum(covariance[row, col] * fit.precision.tocoo().data))
+        n_edges[i] = np.count_nonzero(row < col)
+        count = settings.triangles * n_edges[i]
+        bic[i] = trace - logdet(fit.precision) + count * np.log(m) / m
+    best = float(alphas[np.argmin(bic)])
+    return {"alpha": alphas, "bic": bic, "n_edges": n_edges, "best": best}
