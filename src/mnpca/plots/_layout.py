@@ -49,7 +49,7 @@ def force_layout(first, second, n_nodes, *, n_iter=250, seed=0):
         pull = stiffness * along * (np.linalg.norm(along, axis=1, keepdims=True) / spacing)
         np.add.at(force, first, -pull)
         np.add.at(force, second, pull)
-        force -= 1.5 * places
+        force -= places
         length = np.linalg.norm(force, axis=1, keepdims=True)
         heat = 0.15 * (1 - step / n_iter) + 1e-3
         places = places + force / np.maximum(length, 1e-12) * np.minimum(length, heat)
