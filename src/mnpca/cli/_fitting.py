@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+import mnpca
 from mnpca.io import DataError
 from mnpca.model.low_rank import LowRank
+from mnpca.selection.rank import paper_rank
 
 
 class Algorithm(StrEnum):
@@ -20,16 +22,22 @@ class Algorithm(StrEnum):
     wasserstein = "wasserstein"
 
 
-def make_estimator(algorithm, n_components, shape):
-    """Return the estimator for an algorithm and ``-k``: "auto" or a number as text."""
-    from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
+_CLASSES = {
+    Algorithm.flagship: "MNPCA",
+    Algorithm.likelihood: "LikelihoodMNPCA",
+    Algorithm.wasserstein: "WassersteinMNPCA",
+}
 
-    classes = {
-        Algorithm.flagship: MNPCA,
-        Algorithm.likelihood: LikelihoodMNPCA,
-        Algorithm.wasserstein: WassersteinMNPCA,
-    }
-    return classes[algorithm](parse_rank(n_components, shape), random_state=0)
+
+def make_estimator(algorithm, n_components, values):
+    """Return the estimator for an algorithm and ``-k``: "auto" or a number as text.
+
+    The flagship chooses the rank itself; for the paper's algorithms "auto" is the paper's rule.
+    """
+    rank = parse_rank(n_components, values.shape)
+    if rank == "auto" and algorithm != Algorithm.flagship:
+        rank = paper_rank(values, mean=values.mean(axis=0))
+    return getattr(mnpca, _CLASSES[algorithm])(rank, random_state=0)
 
 
 def parse_rank(text, shape):
