@@ -1,10 +1,11 @@
 """What every fit checks about its training matrix, in one place."""
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 
-def validate_training(estimator, X, *, min_features=1, accept_sparse=False):
+def validate_training(estimator, X, *, accept_sparse=False):
     """Return X as a finite float matrix that a fit can rely on, and note its names.
 
     Sets ``n_features_in_``, ``feature_names_in_`` and, where X has names for its rows,
@@ -23,13 +24,13 @@ def validate_training(estimator, X, *, min_features=1, accept_sparse=False):
         accept_sparse="csr" if accept_sparse else False,
         dtype=[np.float64, np.float32],
         ensure_min_samples=2,
-        ensure_min_features=min_features,
     )
     if names is not None:
         estimator.sample_names_in_ = names
     elif hasattr(estimator, "sample_names_in_"):
         del estimator.sample_names_in_
     _check_magnitude(X)
+    _check_variation(X)
     return X
 
 
@@ -59,4 +60,16 @@ def _check_magnitude(X):
         raise ValueError(
             f"The largest absolute value of X is {largest:.3g}; noise precisions of such data "
             f"cannot be represented in {X.dtype.name}. Rescale X first, e.g. X / {largest:.3g}."
+        )
+
+
+def _check_variation(X):
+    """Refuse a matrix whose rows are all the same."""
+    if sp.issparse(X):
+        return
+    # The second comparison is seldom made, and only it reads all of X.
+    if np.array_equal(X[0], X[-1]) and (X == X[0]).all():
+        raise ValueError(
+            "All rows of X are the same, so there is neither signal nor noise to estimate. "
+            "Check how X was read."
         )

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
@@ -21,25 +20,27 @@ def row_log_likelihood(
 
     A row outside the training matrix is independent of the training rows; its scores have the
     covariance C that the training scores showed, its noise the average row variance s2. With
-    identity B this is the probabilistic PCA likelihood. By Woodbury, with H = W'BW and
-    K = (I + C H / s2)^-1 C,
+    identity B this is the probabilistic PCA likelihood. By Woodbury, with C = F F' and the
+    eigenvalues g and eigenvectors Q of F'W'BWF / s2,
 
-        Sigma^-1 = (B - B W K W' B / s2) / s2,
-        logdet Sigma = p log s2 - logdet B + logdet(I + C H / s2).
+        Sigma^-1 = (B - B W F Q diag(1 / (1 + g)) Q' F' W' B / s2) / s2,
+        logdet Sigma = p log s2 - logdet B + sum log(1 + g),
+
+    which stays accurate where components stand far above the noise.
     """
     p = rows.shape[1]
     weighted = col_precision @ loadings
-    inflation = np.eye(loadings.shape[1]) + score_covariance @ (loadings.T @ weighted) / (
-        noise_variance
-    )
-    shrunk = scipy.linalg.solve(inflation, score_covariance)
-    projected = rows @ weighted
+    values, vectors = np.linalg.eigh(score_covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    gains, rotation = np.linalg.eigh(root.T @ (loadings.T @ weighted) @ root / noise_variance)
+    gains = np.maximum(gains, 0.0)
+    projected = rows @ (weighted @ (root @ rotation))
     distance = np.einsum("ij,ij->i", rows @ col_precision, rows)
-    distance = distance - np.einsum("ij,ij->i", projected @ shrunk, projected) / noise_variance
+    distance = distance - (projected**2) @ (1.0 / (1.0 + gains)) / noise_variance
     log_volume = (
         p * math.log(2 * math.pi * noise_variance)
         - logdet(col_precision)
-        + float(np.linalg.slogdet(inflation)[1])
+        + float(np.log1p(gains).sum())
     )
     densities: FloatArray = -0.5 * (distance / noise_variance + log_volume)
     return densities
