@@ -138,7 +138,7 @@ def fit_flagship(
     >>> psnr(fit.denoised(), data.signal) > 15
     True
     """
-    prepared = _Prepared.of(Y, center)
+    prepared = Prepared.of(Y, center)
     settings = Settings(
         rank=rank,
         row_structure=row_noise or noise,
@@ -161,11 +161,11 @@ def fit_flagship(
     else:
         search = Search.begin(engine, settings)
     best = search.run(report)
-    return _result(best, search, prepared)
+    return as_fit(best, search, prepared)
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """Data in the units the solver works in, and the way back."""
 
     scaled: FloatArray
@@ -175,7 +175,7 @@ class _Prepared:
     dtype: type
 
     @classmethod
-    def of(cls, Y: FloatArray, center: Center) -> "_Prepared":
+    def of(cls, Y: FloatArray, center: Center) -> "Prepared":
         """Scale to mean square one; take the column means off where a mean is certain.
 
         A mean ten times larger than the spread is numerically harmful and certainly there.
@@ -202,7 +202,7 @@ class _Prepared:
         return NoiseModel(noise.row, noise.col.scaled(self.scale**-2)).in_gauge()
 
 
-def _result(best: Iterate, search: Search, prepared: _Prepared) -> FlagshipFit:
+def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
     """Express the best iterate in the units of the data."""
     posterior = best.posterior
     n, p = search.engine.shape
