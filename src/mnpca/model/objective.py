@@ -41,6 +41,16 @@ class Penalty:
         """Whether there is a network among columns."""
         return bool(np.any(self.col))
 
+    @property
+    def sees_scale(self) -> bool:
+        """Whether the penalties determine the common scale t of (t A, B/t).
+
+        Without a penalty on the diagonals they do not: as t grows A loses its edges, and B loses
+        its penalty. Two networks then need a fixed scale, ``logdet A = 0``.
+        """
+        weights = [np.min(np.diag(w) if np.ndim(w) else w) for w in (self.row, self.col)]
+        return self.diagonal and bool(min(weights) > 0)
+
 
 def objective(
     data: FloatArray,

@@ -1,5 +1,6 @@
 """The likelihood algorithm: block descent on the penalised likelihood (the paper's MRL)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -66,7 +67,8 @@ def fit_likelihood(
 
     From the truncated SVD of Y and identity precisions: the row precision, the column precision,
     their common scale, then scores and loadings; until the objective changes by at most `tol`
-    (relative where the objective exceeds 1).
+    (relative where the objective exceeds 1). Where the penalties do not determine the scale, it
+    is held at ``logdet A = 0``.
 
     Parameters
     ----------
@@ -123,8 +125,15 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     covariance = _covariance(data - iterate.signal.dense(), iterate.col_precision)
     if penalty.ridge:
         covariance += penalty.ridge / data.shape[1] * iterate.signal.left @ iterate.signal.left.T
+    hold_scale = penalty.col_on and not penalty.sees_scale
     precision, result = _lower(
-        covariance, penalty.row, penalty.diagonal, iterate.row_precision, iterate.row_start, tol
+        covariance,
+        penalty.row,
+        penalty.diagonal,
+        iterate.row_precision,
+        iterate.row_start,
+        tol,
+        hold_scale,
     )
     return replace(iterate, row_precision=precision, row_start=result)
 
@@ -144,7 +153,7 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
 
 def gauge_step(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Iterate:
     """Move the common scale of the two precisions to where the penalties are lowest."""
-    if not (penalty.row_on and penalty.col_on):
+    if not (penalty.row_on and penalty.col_on and penalty.sees_scale):
         return iterate
     scale = best_gauge(
         data.shape, iterate.signal, iterate.row_precision, iterate.col_precision, penalty
@@ -183,15 +192,24 @@ def _lower(
     precision: sp.csr_array,
     warm: PrecisionResult | None,
     tol: float,
+    hold_scale: bool = False,
 ) -> tuple[sp.csr_array, PrecisionResult | None]:
-    """Solve for a sparse precision; keep the present one if rounding leaves that no lower."""
-    row, col = precision.tocoo().coords
-    now = float(np.sum(covariance[row, col] * precision.tocoo().data)) - logdet(precision)
-    now += absolute_sum(precision, weight, diagonal)
+    """Solve for a sparse precision; keep the present one if rounding leaves that no lower.
+
+    With `hold_scale` the minimum is over precisions of log-determinant 0: by the method of
+    Lagrange it is a multiple of the free minimum.
+    """
+
+    def value(candidate: sp.csr_array) -> float:
+        row, col = candidate.tocoo().coords
+        trace = float(np.sum(covariance[row, col] * candidate.tocoo().data))
+        return trace - logdet(candidate) + absolute_sum(candidate, weight, diagonal)
+
     result = sparse_precision(covariance, weight, penalize_diagonal=diagonal, tol=tol, init=warm)
-    if result.objective > now:
-        return precision, warm
-    return result.precision, result
+    found = result.precision
+    if hold_scale:
+        found = sp.csr_array(found * math.exp(-logdet(found) / len(covariance)))
+    return (precision, warm) if value(found) > value(precision) else (found, result)
 
 
 def _value(data: FloatArray, iterate: Iterate, penalty: Penalty) -> float:
