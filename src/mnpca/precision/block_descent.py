@@ -6,19 +6,25 @@ fit of a lasso of variable j on the others. No factorisation is needed until the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from mnpca.precision import _kernels
+from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft
 from mnpca.precision.certificate import dual_value, primal_value
 from mnpca.precision.newton import newton
 from mnpca.precision.problem import NotCertifiedError, Problem
 from mnpca.precision.result import Array, inverse
 
-# Column sweeps between two certificates, and certificates before Newton's method takes over.
-MAX_SWEEPS = 60
-MAX_CERTIFICATES = 8
+# Certificates before Newton's method takes over, and column sweeps before the first of them; their
+# number may double from one certificate to the next.
+MAX_CERTIFICATES = 5
+MAX_SWEEPS = 20
+# Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its two
+# factorisations; and the accuracy of the column problems in the first and in the last sweeps.
+FIRST_CERTIFICATE = 15.0
+FIRST_INNER, LAST_INNER = 1.0, 1e-3
 
 
 @dataclass(eq=False)
@@ -32,7 +38,7 @@ class Iterate:
 
 @dataclass(frozen=True, eq=False)
 class ComponentSolution:
-    """Certified solution of one component."""
+    """Precision of one component, as an iterate, with its objective and duality gap."""
 
     iterate: Iterate
     objective: float
@@ -40,12 +46,11 @@ class ComponentSolution:
     n_iter: int
 
 
-def cold_start(problem: Problem) -> Iterate:
-    """S with its off-diagonal shrunk as far as feasible: definite whenever S is semi-definite."""
+def cold_start(problem: Problem, fill: Callable[..., None]) -> Iterate:
+    """Start at a working covariance made from S, with no regressions."""
     p = problem.size
     W = np.empty((p, p))
-    mix = _kernels.largest_mix(problem.covariance, problem.alpha)
-    _kernels.fill_start(problem.covariance, problem.alpha, problem.diagonal, mix, W)
+    fill(problem.covariance, problem.alpha, problem.diagonal, W)
     return Iterate(W, np.zeros((p, p)), 1.0 / problem.diagonal)
 
 
@@ -57,30 +62,50 @@ def from_precision(T: Array, W: Array) -> Iterate:
     return Iterate(W, B, theta)
 
 
+def to_precision(iterate: Iterate) -> Array:
+    """Dense symmetric precision of an iterate, with the entries that both regressions have."""
+    T = -iterate.B * iterate.theta[:, None]
+    T = np.where((T != 0) & (T.T != 0), 0.5 * (T + T.T), 0.0)
+    np.fill_diagonal(T, iterate.theta)
+    return T
+
+
 def solve_component(problem: Problem, tol: float, start: Iterate | None) -> ComponentSolution:
-    """Solve one component until its duality gap is at most tol times its number of variables."""
+    """Solve one component until its duality gap is at most tol times its number of variables.
+
+    Tries, in this order: the given start; a soft-thresholded S, which is nearest to the solution
+    but may be indefinite; a shrunk S, which is definite; Newton's method.
+    """
     if not problem.alpha.any():
         return _solve_unpenalised(problem)
-    descended = None
+    goal = tol * problem.size
+    solution = None
     if start is not None:
-        descended = _descend(problem, tol, start)
-    if descended is None:
-        descended = _descend(problem, tol, cold_start(problem))
-    if descended is not None:
-        return descended
-    T, W, value, gap, n_iter = newton(problem, np.diag(1.0 / problem.diagonal), tol * problem.size)
+        solution = _descend(problem, tol, start, LAST_INNER * tol)
+    for fill in (fill_soft, fill_mixed):
+        if solution is None:
+            solution = _descend(problem, tol, cold_start(problem, fill), FIRST_INNER * tol)
+    if solution is not None and solution.gap <= goal:
+        return solution
+    if solution is not None and solution.objective < np.inf:
+        T = to_precision(solution.iterate)
+    else:
+        T = np.diag(1.0 / problem.diagonal)
+    T, W, value, gap, n_iter = newton(problem, T, goal)
     return ComponentSolution(from_precision(T, W), value, gap, n_iter)
 
 
-def _descend(problem: Problem, tol: float, iterate: Iterate) -> ComponentSolution | None:
-    """Sweep and certify, tightening until the gap passes; None if that does not succeed."""
+def _descend(
+    problem: Problem, tol: float, iterate: Iterate, inner: float
+) -> ComponentSolution | None:
+    """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
     goal = tol * problem.size
-    target, inner = 0.3 * goal, 0.1 * tol
+    target, inner_last = FIRST_CERTIFICATE * goal, LAST_INNER * tol
     work = np.empty_like(iterate.W)
     total = 0
-    best_value, best_dual = np.inf, -np.inf
+    dual = -np.inf
     for _ in range(MAX_CERTIFICATES):
-        sweeps, _, ok = _kernels.descend(
+        sweeps, progress, ok = descend(
             problem.covariance,
             problem.alpha,
             iterate.W,
@@ -88,20 +113,22 @@ def _descend(problem: Problem, tol: float, iterate: Iterate) -> ComponentSolutio
             iterate.theta,
             target,
             inner,
-            MAX_SWEEPS,
+            inner_last,
+            max(MAX_SWEEPS, total),
         )
         total += sweeps
         if not ok:
             return None
         value = primal_value(problem, iterate.B, iterate.theta, work)
-        best_dual = max(best_dual, dual_value(problem, iterate.W, work))
-        gap = value - best_dual
+        dual = max(dual, dual_value(problem, iterate.W, work))
+        gap = value - dual
         if gap <= goal:
-            return ComponentSolution(iterate, value, max(gap, 0.0), total)
-        best_value = min(best_value, value)
-        shrink = min(0.3, max(0.01, 0.5 * goal / gap))
-        target, inner = target * shrink, inner * shrink
-    return None
+            break
+        # Where convergence is slow the gap falls about as the root of the progress.
+        target = progress * min(0.3, max(1e-4, (0.8 * goal / gap) ** 2))
+        inner_last *= 0.3
+        inner = inner_last
+    return ComponentSolution(iterate, value, max(gap, 0.0), total)
 
 
 def _solve_unpenalised(problem: Problem) -> ComponentSolution:
@@ -115,6 +142,7 @@ def _solve_unpenalised(problem: Problem) -> ComponentSolution:
             "alpha = 0 needs a non-singular S: pass alpha > 0, or more samples than variables."
         ) from None
     iterate = from_precision(T, W)
-    value = primal_value(problem, iterate.B, iterate.theta, np.empty_like(W))
-    gap = value - dual_value(problem, W, np.empty_like(W))
+    work = np.empty_like(W)
+    value = primal_value(problem, iterate.B, iterate.theta, work)
+    gap = value - dual_value(problem, W, work)
     return ComponentSolution(iterate, value, max(gap, 0.0), 1)

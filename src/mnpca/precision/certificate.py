@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from mnpca.precision import _kernels
+from mnpca.precision._kernels.certificate import fill_dual, fill_primal
 from mnpca.precision.problem import Problem
 from mnpca.precision.result import Array
 
@@ -26,11 +26,11 @@ def log_determinant(lower: Array) -> float:
 
 def primal_value(problem: Problem, B: Array, theta: Array, work: Array) -> float:
     """Objective at the symmetric precision of the regressions B, theta; inf if not definite."""
-    cost = _kernels.fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work)
+    cost = fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work)
     return float(cost) - log_determinant(work)
 
 
 def dual_value(problem: Problem, W: Array, work: Array) -> float:
     """Dual objective at W clipped to feasibility; -inf if that is not positive definite."""
-    _kernels.fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, work)
+    fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, work)
     return log_determinant(work) + problem.size

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mnpca.precision import _kernels
+from mnpca.precision._kernels.screening import screen
 from mnpca.precision.result import Array, Index
 
 # Two halves of S that differ by more than this, relative to the two scales, are not one matrix.
@@ -36,7 +36,7 @@ class Problem:
         return len(self.diagonal)
 
     def restrict(self, index: Index) -> Problem:
-        """The same problem on some of the variables."""
+        """Return the same problem on some of the variables."""
         if len(index) == self.size:
             return self
         one_row = len(self.alpha) == 1
@@ -47,31 +47,30 @@ class Problem:
 
 def check_tolerance(tol: float) -> float:
     """Return tol as a float, or raise."""
-    if not np.isscalar(tol) or not 0 < float(tol) < np.inf:
+    if np.ndim(tol) != 0 or not 0 < tol < np.inf:
         raise ValueError(f"tol must be a positive number, got {tol!r}.")
     return float(tol)
 
 
 def check_covariance(S: Any) -> Array:
-    """A C-ordered float64 square matrix; its entries are checked later, in the pass that screens."""
-    S = np.ascontiguousarray(S, dtype=np.float64)
-    if S.ndim != 2 or S.shape[0] != S.shape[1] or S.shape[0] == 0:
-        raise ValueError(f"S must be a square covariance matrix, got an array of shape {S.shape}.")
-    return S
+    """Return S as a C-ordered float64 square matrix; the screening pass checks its entries."""
+    matrix: Array = np.ascontiguousarray(S, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+        raise ValueError(f"S must be a square covariance matrix, got shape {matrix.shape}.")
+    return matrix
 
 
 def _check_alpha(alpha: Any, p: int) -> Array:
-    alpha = np.asarray(alpha, dtype=np.float64)
-    if alpha.ndim == 0:
-        alpha = np.full((1, p), float(alpha))
-    elif alpha.shape != (p, p):
-        raise ValueError(f"alpha must be a number or have S's shape {(p, p)}, got {alpha.shape}.")
-    alpha = np.ascontiguousarray(alpha)
-    if not np.all(np.isfinite(alpha)) or alpha.min() < 0:
+    penalty: Array = np.ascontiguousarray(alpha, dtype=np.float64)
+    if np.ndim(alpha) == 0:
+        penalty = np.full((1, p), float(alpha))
+    elif penalty.shape != (p, p):
+        raise ValueError(f"alpha must be a number or have S's shape {(p, p)}, got {penalty.shape}.")
+    if not np.all(np.isfinite(penalty)) or penalty.min() < 0:
         raise ValueError("alpha must be finite and not negative.")
-    if len(alpha) > 1 and not np.array_equal(alpha, alpha.T):
+    if np.ndim(alpha) > 0 and not np.array_equal(penalty, penalty.T):
         raise ValueError("alpha must be symmetric; pass (alpha + alpha.T) / 2.")
-    return alpha
+    return penalty
 
 
 def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, Index]:
@@ -79,7 +78,7 @@ def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, 
     S = check_covariance(S)
     p = len(S)
     alpha = _check_alpha(alpha, p)
-    fault, i, j, labels = _kernels.screen(S, alpha, ASYMMETRY)
+    fault, i, j, labels = screen(S, alpha, ASYMMETRY)
     if fault == 1:
         raise ValueError(f"S must be finite; entry ({i}, {j}) is not.")
     if fault == 2:

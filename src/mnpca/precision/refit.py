@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from mnpca.precision import _kernels
+from mnpca.precision._kernels.refit import refit_sweeps
 from mnpca.precision.block_descent import ComponentSolution, Iterate, from_precision
 from mnpca.precision.certificate import dual_value, primal_value
 from mnpca.precision.newton import newton
@@ -146,7 +146,7 @@ def _sweep(problem: Problem, edges: Any, tol: float, iterate: Iterate) -> Compon
     iterate.B *= edges.toarray()
     indptr, neighbours = edges.indptr.astype(np.int64), edges.indices.astype(np.int64)
     for _ in range(MAX_CERTIFICATES):
-        sweeps, _, ok = _kernels.refit_sweeps(
+        sweeps, _, ok = refit_sweeps(
             problem.covariance,
             indptr,
             neighbours,

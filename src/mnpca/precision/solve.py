@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from scipy import sparse
 
-from mnpca.precision import _kernels
+from mnpca.precision._kernels.certificate import to_csr
 from mnpca.precision.block_descent import ComponentSolution, Iterate, solve_component
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
 from mnpca.precision.result import Array, Block, Index, PrecisionResult
@@ -135,12 +135,13 @@ def restart(diagonal: Array, init: PrecisionResult, index: Index) -> Iterate:
 def assemble(
     diagonal: Array, labels: Index, groups: list[Index], solutions: list[ComponentSolution]
 ) -> PrecisionResult:
+    """One result from the solutions of the components; variables in none of them stand alone."""
     p = len(diagonal)
     alone = np.ones(p, dtype=bool)
     rows, columns, values = [], [], []
     for index, solution in zip(groups, solutions, strict=True):
         alone[index] = False
-        indptr, local, data = _kernels.to_csr(solution.iterate.B, solution.iterate.theta)
+        indptr, local, data = to_csr(solution.iterate.B, solution.iterate.theta)
         rows.append(np.repeat(index, np.diff(indptr)))
         columns.append(index[local])
         values.append(data)

@@ -1,0 +1,221 @@
+"""Compiled block coordinate descent on the covariance.
+
+A column's work arrays are rows of one float buffer (``room``) and one integer buffer
+(``places``), allocated once per call.
+"""
+
+import numpy as np
+from numba import njit
+
+from mnpca.precision._kernels.shared import FAST, LANES, add_rows, grow, padded, shuffle
+
+# Rows of room ...
+_B, _DONE, _FIT, _WANTED, _PENALTY, _INVERSE, _COEF, _G, _ALLOWED, _SCALE = range(10)
+# ... and of places.
+_ACTIVE, _FILLED, _ROWS = range(3)
+# A coordinate moves if that gains this part of the column's stopping rule, a variable enters if
+# it may gain that many times more: either way the sum over the column stays of the rule's order.
+_TINY, _ENTER = 1e-2, 10.0
+
+
+@njit(cache=True, nogil=True)
+def fill_soft(S, alpha, diagonal, W):
+    """W = S soft-thresholded by alpha, with the given diagonal. It may be indefinite."""
+    p = S.shape[0]
+    shared_row = alpha.shape[0] == 1
+    for i in range(p):
+        a = alpha[0] if shared_row else alpha[i]
+        for j in range(p):
+            x = S[i, j]
+            W[i, j] = np.copysign(max(abs(x) - a[j], 0.0), x)
+        W[i, i] = diagonal[i]
+
+
+@njit(cache=True, nogil=True)
+def fill_mixed(S, alpha, diagonal, W):
+    """W = S with its off-diagonal shrunk by as much as |W - S| <= alpha allows.
+
+    Definite and feasible whenever S is semi-definite and alpha positive.
+    """
+    p = S.shape[0]
+    shared_row = alpha.shape[0] == 1
+    t = 1.0
+    for i in range(p):
+        a = alpha[0] if shared_row else alpha[i]
+        for j in range(p):
+            if j != i and t * abs(S[i, j]) > a[j]:
+                t = a[j] / abs(S[i, j])
+    for i in range(p):
+        for j in range(p):
+            W[i, j] = (1.0 - t) * S[i, j]
+        W[i, i] = diagonal[i]
+
+
+@njit(cache=True, nogil=True)
+def _nonzeros(x, active):
+    """List the nonzeros of x in active (no branch to mispredict); return how many."""
+    m = 0
+    for i in range(x.shape[0]):
+        active[m] = i
+        m += x[i] != 0.0
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _violators(s, g, a, allowed, slack, active, m):
+    """Append to active the allowed variables with scaled |s - g| - a above slack."""
+    for i in range(s.shape[0]):
+        active[m] = i
+        m += (abs(s[i] - g[i]) - a[i]) * allowed[i] > slack
+    return m
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _lasso(W, m, sub, room, places, stop):
+    """Coordinate descent on 1/2 b'Hb - wanted'b + penalty'|b|, H = W on the m active variables.
+
+    ``fit`` holds H b on entry and on exit. Row k of H is copied to ``sub`` when b_k first moves:
+    variables that stay at zero cost nothing. Stops when a pass lowers the objective by at most
+    ``stop``. Returns the total decrease.
+    """
+    b, fit, wanted, penalty, inverse = (
+        room[_B], room[_FIT], room[_WANTED], room[_PENALTY], room[_INVERSE]
+    )  # fmt: skip
+    active, filled = places[_ACTIVE], places[_FILLED]
+    width = padded(m)
+    total = 0.0
+    for _ in range(1000):
+        gained = 0.0
+        for k in range(m):
+            old, q = b[k], inverse[k]
+            r = (wanted[k] - fit[k]) * q + old
+            a = penalty[k] * q
+            new = 0.0
+            if r > a:
+                new = r - a
+            elif r < -a:
+                new = r + a
+            step = new - old
+            if step * step > _TINY * stop * q:
+                # Exact decrease of the objective along this coordinate.
+                gained -= (fit[k] - wanted[k]) * step + 0.5 * step * step / q
+                gained -= penalty[k] * (abs(new) - abs(old))
+                b[k] = new
+                if filled[k] < m:
+                    row = active[k]
+                    for i in range(filled[k], m):
+                        sub[k, i] = W[row, active[i]]
+                    for i in range(m, width):
+                        sub[k, i] = 0.0
+                    filled[k] = m
+                for i in range(width):
+                    fit[i] += step * sub[k, i]
+        total += gained
+        if gained <= stop:
+            break
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _solve_column(j, s, a, W, beta, sub, room, places, stop):
+    """Lasso of variable j on the others, warm started at beta, which is updated.
+
+    On return ``room[_G]`` is the fit W beta. Returns (decrease of the objective, its double at
+    the solution, buffer).
+    """
+    p = s.shape[0]
+    b, done, fit, coef, g = room[_B], room[_DONE], room[_FIT], room[_COEF], room[_G]
+    allowed, scale = room[_ALLOWED], room[_SCALE]
+    active, filled, rows = places[_ACTIVE], places[_FILLED], places[_ROWS]
+    warm = _nonzeros(beta, active)
+    allowed[j] = 0.0
+    for k in range(warm):
+        allowed[active[k]] = 0.0
+        coef[k] = beta[active[k]]
+    for i in range(p):
+        g[i] = 0.0
+    add_rows(W, active, coef, warm, p, g)
+    slack = np.sqrt(_ENTER * stop)
+    m = _violators(s, g, a, allowed, slack if warm > 0 else 0.0, active, warm)
+    known, gained = 0, 0.0
+    while m > known:
+        sub = grow(sub, m)
+        for k in range(known, m):
+            i = active[k]
+            allowed[i] = 0.0
+            room[_WANTED, k] = s[i]
+            room[_PENALTY, k] = a[i]
+            room[_INVERSE, k] = 1.0 / W[i, i]
+            fit[k] = g[i]
+            filled[k] = 0
+            b[k] = beta[i]
+            done[k] = b[k]
+        for k in range(m, padded(m)):
+            fit[k] = 0.0
+        gained += _lasso(W, m, sub, room, places, stop)
+        known = m
+        n_rows = 0
+        for k in range(m):
+            if b[k] != done[k]:
+                rows[n_rows] = active[k]
+                coef[n_rows] = b[k] - done[k]
+                done[k] = b[k]
+                n_rows += 1
+        if n_rows == 0:
+            break
+        add_rows(W, rows, coef, n_rows, p, g)
+        m = _violators(s, g, a, allowed, slack, active, m)
+    value = 0.0
+    for k in range(known):
+        i = active[k]
+        beta[i] = b[k]
+        allowed[i] = scale[i]
+        value += b[k] * (g[i] - 2.0 * s[i]) + 2.0 * a[i] * abs(b[k])
+    allowed[j] = scale[j]
+    return gained, value, sub
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
+    """Block coordinate descent over columns, in random order, in place on W, B and theta.
+
+    Column j solves a lasso of variable j on the others with Gram matrix W, to ``inner`` relative
+    to its conditional variance, and replaces row and column j of W by its fit. ``inner`` falls
+    a hundredfold per sweep to ``inner_last``. A sweep's progress is sum_j 2 theta_j (decrease of
+    lasso j), in units of the objective; the descent stops when that is at most ``target``.
+
+    Returns (sweeps, progress, ok); ok is False when a conditional variance turned negative.
+    """
+    p = S.shape[0]
+    order = np.arange(p)
+    state = np.array([np.uint64(88172645463325252)])
+    room = np.zeros((10, p + LANES))
+    places = np.zeros((3, p + 1), np.int64)
+    sub = np.empty((2 * LANES, 2 * LANES))
+    for i in range(p):
+        room[_SCALE, i] = room[_ALLOWED, i] = 1.0 / np.sqrt(W[i, i])
+    g = room[_G]
+    progress = np.inf
+    for sweep in range(max_sweeps):
+        shuffle(order, state)
+        progress = 0.0
+        for j in order:
+            a = alpha[0] if alpha.shape[0] == 1 else alpha[j]
+            gained, value, sub = _solve_column(
+                j, S[j], a, W, B[j], sub, room, places, inner / theta[j]
+            )
+            diagonal = W[j, j]
+            # At the solution this is diagonal - beta'W beta; before, it errs on the safe side.
+            free = diagonal + value
+            if not free > 1e-14 * diagonal:
+                return sweep + 1, np.inf, False
+            theta[j] = 1.0 / free
+            progress += 2.0 * gained / free
+            g[j] = diagonal
+            for i in range(p):
+                W[j, i] = g[i]
+                W[i, j] = g[i]
+        if progress <= target:
+            return sweep + 1, progress, True
+        inner = max(0.01 * inner, inner_last)
+    return max_sweeps, progress, True
