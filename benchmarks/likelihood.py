@@ -4,6 +4,8 @@
     python benchmarks/likelihood.py large                    # 1000 x 2000: seconds and peak memory
     python benchmarks/likelihood.py reference FOLDER         # beside the authors' program
 
+The seconds beside the authors' program are CPU seconds of choosing the penalties and fitting.
+
 Recovery is reported on seeds that no setting was chosen on.
 """
 
@@ -23,7 +25,7 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty, objective
 
 
-def recovery(conditions=(8, 16, 32, 64, 96, 224), seeds=range(1000, 1010)):
+def recovery(conditions=(8, 16, 32, 96, 224), seeds=range(1000, 1010)):
     print("rule         c     PSNR (dB)       seconds")
     for rule in ("bic", "bic-authors"):
         for c in conditions:
@@ -90,14 +92,12 @@ def reference(folder):
     for path in sorted(Path(folder).glob("c*.npz"), key=lambda path: int(path.stem[1:-3])):
         stored = np.load(path)
         data, penalties = stored["Y"], (float(stored["lam1"]), float(stored["lam2"]))
-        start = time.perf_counter()
-        LikelihoodMNPCA(
-            2, alpha_row="bic-authors", alpha_col="bic-authors", center=False, max_iter=1, tol=1.0
-        ).fit(data)
+        start = time.process_time()
+        LikelihoodMNPCA(2, alpha_row="bic-authors", alpha_col="bic-authors", center=False).fit(data)
+        seconds = time.process_time() - start
         model = LikelihoodMNPCA(
             2, alpha_row=penalties[0], alpha_col=penalties[1], ridge=0.01, center=False
         ).fit(data)
-        seconds = time.perf_counter() - start
         theirs = LowRank(stored["mrl_X"], stored["mrl_W"])
         value = objective(
             data,

@@ -15,6 +15,8 @@ def rmse(estimate, truth):
 def psnr(estimate, truth):
     """Peak signal-to-noise ratio in dB, ``10 log10(max(truth)^2 / mean((estimate - truth)^2))``.
 
+    It is infinite where the two agree exactly.
+
     Examples
     --------
     >>> from mnpca.metrics import psnr
@@ -23,6 +25,8 @@ def psnr(estimate, truth):
     """
     truth = np.asarray(truth)
     mean_square = np.mean((np.asarray(estimate) - truth) ** 2)
+    if mean_square == 0:
+        return float("inf")
     return float(10 * np.log10(truth.max() ** 2 / mean_square))
 
 

@@ -1,10 +1,11 @@
 """The synthetic data sets of the MN-PCA paper."""
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
 from mnpca.datasets._precision import random_sparse_precision
-from mnpca.datasets._synthetic import colour_rows, sample_matrix_normal, white_entries
+from mnpca.datasets._synthetic import check_sizes, colour_rows, sample_matrix_normal, white_entries
 
 
 def make_paper_small(
@@ -55,7 +56,7 @@ def make_paper_small(
     ((300, 200), 3)
     """
     rng = check_random_state(seed)
-    width = n_features // 10
+    width = _width(n_features)
     centroids = np.zeros((3, n_features))
     centroids[0, :width], centroids[0, -width:] = 1, 1
     centroids[1, :width], centroids[1, -width:] = -1, -1
@@ -65,6 +66,7 @@ def make_paper_small(
         row_precision = random_sparse_precision(n_samples, density, c, rng)
     if col_precision is None:
         col_precision = random_sparse_precision(n_features, density, c, rng)
+    check_sizes(row_precision, col_precision, (n_samples, n_features))
     signal = signal_scale * centroids[labels]
     if legacy:
         error = _legacy_noise(row_precision, col_precision, rng, noise)
@@ -93,7 +95,7 @@ def make_paper_large(p=2000, seed=0):
         Y, signal, labels, row_precision, col_precision.
     """
     rng = check_random_state(seed)
-    width = p // 10
+    width = _width(p)
     centroids = np.zeros((3, p))
     centroids[0, :width] = 1
     centroids[1, -width:] = 1
@@ -112,11 +114,18 @@ def _legacy_noise(row_precision, col_precision, rng, noise):
     return colour_rows(row_precision, white) @ lower
 
 
+def _width(n_features):
+    """Features at each end that a centroid raises or lowers: a tenth of all."""
+    if n_features < 10:
+        raise ValueError(f"n_features must be at least 10, got {n_features}.")
+    return n_features // 10
+
+
 def _bunch(signal, error, labels, row_precision, col_precision):
     return Bunch(
         Y=signal + error,
         signal=signal,
         labels=labels,
-        row_precision=row_precision,
-        col_precision=col_precision,
+        row_precision=sp.csr_array(row_precision),
+        col_precision=sp.csr_array(col_precision),
     )

@@ -6,9 +6,10 @@ from sklearn.utils import Bunch, check_random_state
 
 
 def make_two_swiss_rolls(n_samples=400, *, noise=0.05, random_state=None):
-    """Two Swiss rolls in three dimensions, one beside the other along the roll's axis.
+    """Two Swiss rolls in three dimensions, wound into each other.
 
-    A point with roll angle t sits at (t cos t, h, t sin t); the second roll is turned by pi.
+    A point of the first with roll angle t sits at (t cos t, h, t sin t); the second roll is the
+    first one turned by pi around its axis.
 
     Parameters
     ----------
@@ -23,8 +24,12 @@ def make_two_swiss_rolls(n_samples=400, *, noise=0.05, random_state=None):
     -------
     Bunch
         Y (n_samples x 3), signal (without noise), labels, row_precision and col_precision (of
-        the white noise).
+        the white noise; the identity where there is none).
     """
+    if n_samples < 2:
+        raise ValueError(f"n_samples must be at least 2, got {n_samples}.")
+    if noise < 0:
+        raise ValueError(f"noise must not be negative, got {noise}.")
     rng = check_random_state(random_state)
     labels = np.arange(n_samples) % 2
     angle = 1.5 * np.pi * (1 + 2 * rng.uniform(size=n_samples))
@@ -37,5 +42,5 @@ def make_two_swiss_rolls(n_samples=400, *, noise=0.05, random_state=None):
         signal=signal,
         labels=labels,
         row_precision=sp.eye_array(n_samples, format="csr"),
-        col_precision=sp.eye_array(3, format="csr") / max(noise, 1e-300) ** 2,
+        col_precision=sp.eye_array(3, format="csr") / (noise**2 if noise else 1.0),
     )

@@ -73,6 +73,14 @@ def colour_rows(precision, white):
     return coloured
 
 
+def check_sizes(row_precision, col_precision, shape):
+    """Refuse precisions that do not fit a matrix of this shape."""
+    named = (("row_precision", row_precision), ("col_precision", col_precision))
+    for (name, precision), size in zip(named, shape, strict=True):
+        if precision.shape != (size, size):
+            raise ValueError(f"{name} must have shape {(size, size)}, got {precision.shape}.")
+
+
 def make_low_rank_matrix_normal(
     n_samples=300,
     n_features=200,
@@ -112,7 +120,8 @@ def make_low_rank_matrix_normal(
     Returns
     -------
     Bunch
-        Y, signal, labels (the sign of the first score), row_precision, col_precision.
+        Y, signal, labels (the sign of the first score; zeros where the signal was given),
+        row_precision, col_precision.
 
     Examples
     --------
@@ -128,9 +137,14 @@ def make_low_rank_matrix_normal(
         col_precision = random_sparse_precision(n_features, density, condition, rng)
     scores = rng.standard_normal((n_samples, n_components))
     loadings = rng.standard_normal((n_features, n_components))
-    labels = (scores[:, 0] > 0).astype(int) if n_components else np.zeros(n_samples, dtype=int)
+    labels = np.zeros(n_samples, dtype=int)
     if signal is None:
         signal = np.sqrt(0.2) * scores @ loadings.T
+        if n_components:
+            labels = (scores[:, 0] > 0).astype(int)
+    check_sizes(row_precision, col_precision, (n_samples, n_features))
+    if signal.shape != (n_samples, n_features):
+        raise ValueError(f"signal must have shape {(n_samples, n_features)}, got {signal.shape}.")
     signal = signal_scale * signal
     observed = signal + sample_matrix_normal(row_precision, col_precision, rng, noise=noise)
     return Bunch(

@@ -2,18 +2,18 @@
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
 
 
 def partial_correlations(precision):
     """Return ``-P_ij / sqrt(P_ii P_jj)`` off the diagonal, as a sparse array without one."""
-    scale = sp.diags_array(1.0 / np.sqrt(precision.diagonal()))
-    correlation = sp.coo_array(-(scale @ precision @ scale))
-    row, col = correlation.coords
-    off_diagonal = (row != col) & (correlation.data != 0)
-    return sp.coo_array(
-        (correlation.data[off_diagonal], (row[off_diagonal], col[off_diagonal])),
-        shape=precision.shape,
-    )
+    scale = 1.0 / np.sqrt(precision.diagonal())
+    entries = sp.coo_array(precision)
+    row, col = entries.coords
+    kept = (row != col) & (entries.data != 0)
+    row, col = row[kept], col[kept]
+    values = -entries.data[kept] * scale[row] * scale[col]
+    return sp.coo_array((values, (row, col)), shape=precision.shape)
 
 
 def noise_graph(estimator, side):
@@ -28,13 +28,15 @@ def noise_graph(estimator, side):
         names = getattr(estimator, "feature_names_in_", None)
     else:
         raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
+    if isinstance(precision, LinearOperator) or precision.diagonal().min() <= 0:
+        raise ValueError(f"The metric of the {side} is not a positive definite matrix: no network.")
     graph = nx.Graph()
     # Nodes are positions, names are attributes: names in data may repeat.
     for node in range(precision.shape[0]):
         graph.add_node(node, name=str(names[node]) if names is not None else str(node))
-    entries = partial_correlations(precision)
-    row, col = entries.coords
-    for i, j, value in zip(row.tolist(), col.tolist(), entries.data.tolist(), strict=True):
-        if i < j:
-            graph.add_edge(i, j, precision=float(precision[i, j]), partial_correlation=value)
+    upper = sp.triu(partial_correlations(precision), k=1).tocoo()
+    row, col = upper.coords
+    values = precision[row, col]
+    for i, j, partial, value in zip(row, col, upper.data, values, strict=True):
+        graph.add_edge(int(i), int(j), precision=float(value), partial_correlation=float(partial))
     return graph

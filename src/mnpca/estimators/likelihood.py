@@ -55,7 +55,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         Whether to subtract the mean of every column. The paper's experiments do not.
     max_iter : int, default=100
         Largest number of iterations.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         The fit ends when an iteration changes the objective by at most this (relative to the
         objective where that exceeds 1).
     random_state : None
@@ -137,7 +137,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         low_rank_step="als",
         center=True,
         max_iter=100,
-        tol=1e-4,
+        tol=1e-6,
         random_state=None,
         verbose=0,
     ):

@@ -58,7 +58,7 @@ def fit_likelihood(
     penalty: Penalty,
     *,
     low_rank_step: LowRankStep = "als",
-    tol: float = 1e-4,
+    tol: float = 1e-6,
     max_iter: int = 100,
     report: Report = silent,
     resume: State | None = None,
@@ -80,7 +80,7 @@ def fit_likelihood(
         Weights of the penalties.
     low_rank_step : {"als", "closed"}, default="als"
         Alternating least squares, or generalised PCA.
-    tol : float, default=1e-4
+    tol : float, default=1e-6
         Change of the objective at which to stop; precisions are solved ten times as accurately.
     max_iter : int, default=100
         Largest number of iterations.
