@@ -1,6 +1,6 @@
 """PCA for correlated noise: a low-rank signal and two sparse noise networks from one matrix."""
 
-from mnpca.estimators import GeneralizedPCA, LikelihoodMNPCA
+from mnpca.estimators import GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.estimators._saving import load
 from mnpca.precision import sparse_precision, sparse_precision_path
 
@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 __all__ = [
     "GeneralizedPCA",
     "LikelihoodMNPCA",
+    "WassersteinMNPCA",
     "__version__",
     "load",
     "sparse_precision",

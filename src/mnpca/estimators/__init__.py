@@ -2,5 +2,6 @@
 
 from mnpca.estimators.generalized_pca import GeneralizedPCA
 from mnpca.estimators.likelihood import LikelihoodMNPCA
+from mnpca.estimators.wasserstein import WassersteinMNPCA
 
-__all__ = ["GeneralizedPCA", "LikelihoodMNPCA"]
+__all__ = ["GeneralizedPCA", "LikelihoodMNPCA", "WassersteinMNPCA"]

@@ -1,0 +1,176 @@
+"""The relaxed Wasserstein objective in precision space: proximal steps on A and B themselves.
+
+Given the residual and one precision the objective is convex in the other, and its penalty has a
+closed proximal step: entries become exactly zero, and there is no learning rate.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray
+from mnpca.solvers.progress import Progress, Report, State, silent
+from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each
+from mnpca.solvers.wasserstein.problem import Point, Problem
+from mnpca.solvers.wasserstein.start import make_problem
+
+# A step must lower the objective by this share of its squared length over the step size.
+SUFFICIENT = 1e-4
+# Accepted steps over which the decrease is measured; the size of one step says little.
+WINDOW = 5
+# A step size below this share of the first one can change nothing any more.
+SMALLEST = 1e-10
+
+
+def fit_convex(
+    data: FloatArray,
+    rank: int,
+    alpha: Pair[float],
+    *,
+    sigma: float = 1.0,
+    tol: float = 1e-5,
+    max_iter: int = 500,
+    report: Report = silent,
+    resume: State | None = None,
+) -> WassersteinFit:
+    """Minimise the relaxed objective over A and B, from the row and column scales of Y.
+
+    Parameters
+    ----------
+    data : array of shape (n, p)
+        Y, centred if it is to be.
+    rank : int
+        Number of components, below min(n, p).
+    alpha : Pair of float
+        Weights of |A|_1 and |B|_1, for a residual of mean square one.
+    sigma : float, default=1.0
+        Scale of the white noise.
+    tol : float, default=1e-5
+        Relative decrease of the objective over five steps at which to stop.
+    max_iter : int, default=500
+        Largest number of steps.
+    report, resume
+        See `mnpca.solvers.progress`.
+    """
+    if data.shape[0] < data.shape[1]:
+        flipped = fit_convex(
+            data.T,
+            rank,
+            alpha.swapped(),
+            sigma=sigma,
+            tol=tol,
+            max_iter=max_iter,
+            report=report,
+            resume=resume,
+        )
+        return WassersteinFit(flipped.precision.swapped(), flipped.history, flipped.converged)
+    problem, start, scale = make_problem(data, rank, alpha, sigma)
+    precision, history, converged = descend(problem, start, tol, max_iter, report, resume)
+    unscaled = each(
+        lambda side, by: sp.csr_array(side / np.sqrt(np.outer(by, by))), precision, scale
+    )
+    return WassersteinFit(unscaled, history, converged)
+
+
+def descend(
+    problem: Problem,
+    start: Matrices,
+    tol: float,
+    max_iter: int,
+    report: Report = silent,
+    resume: State | None = None,
+) -> tuple[Matrices, list[float], bool]:
+    """Take proximal gradient steps on A and B until the objective settles; it never rises.
+
+    The step sizes are those of Barzilai and Borwein, each side its own, halved until the
+    objective falls enough.
+    """
+    if resume is None:
+        precision = start
+        size = each(lambda side: float(np.mean(np.diag(side))), start)
+        history: list[float] = []
+    else:
+        precision = Pair(*resume["precision"])
+        size = Pair(*resume["step_size"])
+        history = list(resume["history"])
+    point = problem.at(precision)
+    if point is None:
+        raise ValueError("The precisions to start from must be positive definite.")
+    history = history or [point.value]
+    gradient = problem.gradient(point)
+    smallest = SMALLEST * min(size)
+    converged = _settled(history, tol)
+    while not converged and len(history) <= max_iter:
+        taken, used = accepted_step(problem, point, gradient, size, smallest)
+        if taken is None:
+            converged = True  # no step lowers the objective: rounding is all that is left
+            break
+        new_gradient = problem.gradient(taken)
+        change = each(np.subtract, taken.precision, point.precision)
+        bend = each(np.subtract, new_gradient, gradient)
+        size = each(_next_size, change, bend, used)
+        point, gradient = taken, new_gradient
+        history.append(point.value)
+        converged = _settled(history, tol)
+        saver = _saver(point.precision, size, history)
+        report(Progress("noise precisions", len(history) - 1, point.value, saver))
+    return point.precision, history, converged
+
+
+def accepted_step(
+    problem: Problem, point: Point, gradient: Matrices, size: Pair[float], smallest: float
+) -> tuple[Point | None, Pair[float]]:
+    """Return the proximal step with the largest sizes that lowers the objective enough.
+
+    None where the sizes fall below the smallest one worth trying.
+    """
+    while min(size) > smallest:
+        moved = each(proximal_step, point.precision, gradient, problem.penalty, size)
+        length = sum(each(_step_length, moved, point.precision, size))
+        candidate = problem.at(moved)
+        if candidate is not None and candidate.value < point.value - SUFFICIENT * length:
+            return candidate, size
+        size = Pair(size.row / 2, size.col / 2)
+    return None, size
+
+
+def proximal_step(
+    precision: FloatArray, gradient: FloatArray, penalty: FloatArray, size: float
+) -> FloatArray:
+    """Step against the gradient, then move every entry towards zero and no further."""
+    moved = precision - size * gradient
+    most = size * penalty
+    shrunk: FloatArray = moved - np.clip(moved, -most, most)
+    return shrunk
+
+
+def _step_length(new: FloatArray, old: FloatArray, size: float) -> float:
+    return float(np.sum((new - old) ** 2)) / size
+
+
+def _next_size(change: FloatArray, bend: FloatArray, used: float) -> float:
+    """Return ``|dA| / |dg|``, one over the curvature along the last step.
+
+    It is the geometric mean of the two sizes of Barzilai and Borwein, and needs about half the
+    evaluations of the longer one.
+    """
+    length, turn = float(np.vdot(change, change)), float(np.vdot(bend, bend))
+    if float(np.vdot(change, bend)) <= 0 or length <= 0:
+        return 2 * used
+    return math.sqrt(length / turn)
+
+
+def _settled(history: list[float], tol: float) -> bool:
+    if len(history) <= WINDOW:
+        return False
+    return history[-1 - WINDOW] - history[-1] <= tol * abs(history[-1])
+
+
+def _saver(precision: Matrices, size: Pair[float], history: list[float]) -> Callable[[], State]:
+    def state() -> dict[str, Any]:
+        return {"precision": list(precision), "step_size": list(size), "history": list(history)}
+
+    return state

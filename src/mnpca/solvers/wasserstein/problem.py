@@ -1,0 +1,90 @@
+"""The relaxed Wasserstein objective as a function of the two precisions alone."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.engines.arrays import cholesky, inverse, logdet
+from mnpca.model.wasserstein import Spectrum, relaxed, spectrum, tall_gradient, wide_gradient
+from mnpca.solvers.wasserstein.pair import Matrices, Pair, each
+
+
+class Point(NamedTuple):
+    """Two precisions, the objective there, and what its gradient needs."""
+
+    precision: Matrices
+    value: float
+    factor: Matrices
+    carried: FloatArray
+    weighted: FloatArray
+    parts: Spectrum
+    slope: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is minimised over A and B, for a matrix with at least as many rows as columns.
+
+    The objective of `mnpca.model.wasserstein.relaxed` for the residual of the best signal, plus
+
+        sum_ij penalty_ij |A_ij| + (the same of B) - barrier_A logdet A - barrier_B logdet B.
+
+    The barrier is small. Without it the minimum may be singular: with many more rows than columns
+    a row whose residual is small does best with precision zero.
+
+    Attributes
+    ----------
+    data : array of shape (n, p)
+        Y.
+    rank : int
+        Number of components k.
+    penalty : Pair of arrays
+        Weights of |A_ij| and |B_ij|.
+    barrier : Pair of float
+        Weights of -logdet A and -logdet B.
+    sigma : float
+        Scale of the white noise.
+    """
+
+    data: FloatArray
+    rank: int
+    penalty: Matrices
+    barrier: Pair[float]
+    sigma: float
+
+    def at(self, precision: Matrices) -> Point | None:
+        """Return the objective at A and B, or None where one is not positive definite.
+
+        The best signal for A and B is made of the k largest terms of Q Y R'; the rest is the
+        residual's spectrum. Of all signals of rank k it makes both norms of the residual
+        smallest, so the gradient needs no term for its change with A and B.
+        """
+        factor: Pair[Any] = each(cholesky, precision)
+        if factor.row is None or factor.col is None:
+            return None
+        carried = self.data @ factor.col
+        weighted = precision.row @ carried
+        parts = spectrum(carried.T @ weighted, slice(0, self.data.shape[1] - self.rank))
+        value, slope = relaxed(parts.singular_values, self.data.size, self.sigma)
+        value += sum(each(_restraint, precision, factor, self.penalty, self.barrier))
+        return Point(precision, value, factor, carried, weighted, parts, slope)
+
+    def gradient(self, point: Point) -> Matrices:
+        """Return the derivatives of all but the penalty."""
+        row = tall_gradient(point.carried, point.parts, point.slope)
+        col = wide_gradient(self.data.T @ point.weighted, point.parts, point.slope)
+        return each(
+            lambda slope, factor, barrier: slope - barrier * inverse(factor),
+            Pair(row, col),
+            point.factor,
+            self.barrier,
+        )
+
+
+def _restraint(
+    precision: FloatArray, factor: FloatArray, penalty: FloatArray, barrier: float
+) -> float:
+    """Return penalty and barrier of one side."""
+    return float(np.vdot(penalty, np.abs(precision))) - barrier * logdet(factor)
