@@ -80,10 +80,10 @@ class Search:
 
     def run(self, report: Report) -> Iterate:
         """Advance to the end and return the best iterate, polished."""
-        report(self._progress())
+        report(self.progress())
         while not self.done:
             self.advance()
-            report(self._progress())
+            report(self.progress())
         best = self.finished[self.best_name()]
         return Iterate(
             best.noise,
@@ -140,7 +140,8 @@ class Search:
     def _record(self, change: float) -> None:
         self.history.append((self.stage, self.iteration, self.current.score, change))
 
-    def _progress(self) -> Progress:
+    def progress(self) -> Progress:
+        """Return a report of where the search is."""
         return Progress(self.stage, self.iteration, self.current.score, self.pack)
 
     def pack(self) -> State:
