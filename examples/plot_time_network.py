@@ -14,7 +14,7 @@ from mnpca import MNPCA
 from mnpca.datasets import chain_precision, make_low_rank_matrix_normal
 from mnpca.plots import NoiseGraphDisplay, WhitenessDisplay
 
-hours, sensors = 120, 60
+hours, sensors = 120, 200
 clock = 2 * np.pi * np.arange(hours) / 24
 rhythm = np.column_stack([np.sin(clock), np.cos(clock)])
 gain = np.random.RandomState(1000).standard_normal((2, sensors))

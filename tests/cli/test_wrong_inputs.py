@@ -122,8 +122,26 @@ def test_interrupt_leaves_nothing(run, csv, tmp_path, monkeypatch):
     monkeypatch.setattr("mnpca.MNPCA.fit", stop)
     result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "out")
     assert result.code == 130
-    assert "interrupted" in result.err
+    assert result.err == "mnpca: error: interrupted, nothing was written.\n"
     assert {path.name for path in tmp_path.iterdir()} == {csv}
+
+
+def test_interrupt_says_how_to_go_on(run, csv, tmp_path, monkeypatch):
+    from mnpca.cli import _fitting
+
+    def stop(progress):
+        raise KeyboardInterrupt
+
+    fit = _fitting.fit_table
+    monkeypatch.setattr(_fitting, "fit_table", lambda *a, **k: fit(*a, **k | {"callback": stop}))
+    result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--checkpoint", "fit.ckpt")
+    assert result.code == 130
+    assert "--resume" in result.err
+    assert {path.name for path in tmp_path.iterdir()} == {csv, "fit.ckpt"}
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    arguments = ("fit", csv, "-k", 2, "--labels", "group", "--checkpoint", "fit.ckpt", "--resume")
+    assert run(*arguments, "-o", "out").code == 0
 
 
 def test_a_failing_fit_leaves_nothing(run, csv, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Errors as one line for a person; tracebacks only on request."""
 
+import functools
 import sys
 import traceback
 
@@ -12,6 +13,23 @@ WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 _UsageProblem = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
+class Interrupted(Exception):
+    """Ctrl-C during a command; typer would end without a word."""
+
+
+def speak_up(command):
+    """Make a command raise `Interrupted` where Python raises KeyboardInterrupt."""
+
+    @functools.wraps(command)
+    def wrapped(*args, **kwargs):
+        try:
+            return command(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            raise Interrupted from interrupt
+
+    return wrapped
+
+
 def run(app, arguments):
     """Run the command and turn what it raises into a line and an exit code."""
     debug = "--debug" in arguments
@@ -21,9 +39,9 @@ def run(app, arguments):
         help_page = getattr(getattr(problem, "ctx", None), "command_path", "mnpca")
         message = _one_line(problem.format_message())
         return _fail(f"{message} (see {help_page} --help)", WRONG_INPUT)
-    except typer.Abort as abort:
-        return _interrupted(abort.__cause__ or abort.__context__)
-    except KeyboardInterrupt as interrupt:
+    except Interrupted as interrupted:
+        return _interrupted(interrupted.__cause__)
+    except (typer.Abort, KeyboardInterrupt) as interrupt:
         return _interrupted(interrupt)
     except BrokenPipeError:
         return FAILED

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 import mnpca
 from mnpca.io import DataError
 from mnpca.model.low_rank import LowRank
-from mnpca.selection.rank import paper_rank
 
 
 class Algorithm(StrEnum):
@@ -29,14 +28,14 @@ _CLASSES = {
 }
 
 
-def make_estimator(algorithm, n_components, values):
+def make_estimator(algorithm, n_components, shape):
     """Return the estimator for an algorithm and ``-k``: "auto" or a number as text.
 
     The flagship chooses the rank itself; for the paper's algorithms "auto" is the paper's rule.
     """
-    rank = parse_rank(n_components, values.shape)
+    rank = parse_rank(n_components, shape)
     if rank == "auto" and algorithm != Algorithm.flagship:
-        rank = paper_rank(values, mean=values.mean(axis=0))
+        rank = "paper"
     return getattr(mnpca, _CLASSES[algorithm])(rank, random_state=0)
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import mnpca
+from mnpca.cli._errors import speak_up
 from mnpca.cli.demo import demo
 from mnpca.cli.fit import fit
 from mnpca.cli.report import report
@@ -19,7 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (fit, transform, report, demo):
-    app.command()(command)
+    app.command()(speak_up(command))
 
 
 def _print_version(wanted: bool):

@@ -33,7 +33,7 @@ def demo(
 
     data, table = demo_data()
     console = Console(stderr=json)
-    estimator = make_estimator(Algorithm.flagship, "auto", table.values)
+    estimator = make_estimator(Algorithm.flagship, "auto", table.values.shape)
     with new_folder(output, overwrite=overwrite) as folder:
         with progress_display(console, silent=json) as callback:
             fitted = fit_table(estimator, table, callback=callback)

@@ -64,7 +64,7 @@ def fit(
         raise DataError("--resume needs --checkpoint FILE: the file to go on from.")
     console = Console(stderr=json)
     table = load_table(data, labels=labels, transpose=transpose, drop_constant=drop_constant)
-    estimator = make_estimator(algorithm, n_components, table.values)
+    estimator = make_estimator(algorithm, n_components, table.values.shape)
     with new_folder(out, overwrite=overwrite) as folder:
         with progress_display(console, silent=json) as callback:
             fitted = fit_table(

@@ -83,7 +83,7 @@ def _noise_sentence(rows, columns):
 
 
 def _rank_remark(scree):
-    return "chosen from the data" if scree["requested"] == "auto" else "as requested"
+    return "as requested" if scree["requested"].isdecimal() else "chosen from the data"
 
 
 def _edges_remark(network):
