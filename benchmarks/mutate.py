@@ -19,6 +19,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -175,9 +176,14 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def tests_of(file):
-    """Return the folders of tests that should notice a change of the file."""
+    """Return the tests that should notice a change of the file, its own ones first."""
     folder = next(folder for folder in FOLDERS if file.startswith(folder))
-    return [path for path in FOLDERS[folder] if (ROOT / path).is_dir()]
+    folders = [path for path in FOLDERS[folder] if (ROOT / path).is_dir()]
+    own = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / folders[0]).glob(f"test_{Path(file).stem.strip('_')}*.py")
+    ]
+    return own + folders
 
 
 def run_tests(file, number, log):
@@ -199,6 +205,8 @@ def outcome(file, number, seconds, log):
     if child == 0:
         try:
             run_tests(file, number, log)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(99)
     deadline = time.monotonic() + seconds
@@ -225,7 +233,6 @@ def main():
     chosen = list(everything)
     random.Random(options.seed).shuffle(chosen)
     # What the tests import besides mnpca is loaded once, before the forks.
-    import hypothesis.extra.numpy  # noqa: F401
     import numba  # noqa: F401
     import scipy.stats  # noqa: F401
     import sklearn.covariance
@@ -238,7 +245,7 @@ def main():
         for file, number, line, change in chosen[: options.sample]:
             if time.monotonic() > end:
                 break
-            key = tuple(tests_of(file))
+            key = tests_of(file)[-1]
             if key not in limits:
                 begin = time.monotonic()
                 if outcome(file, None, 600, f"{scratch}/log") != "survived":
