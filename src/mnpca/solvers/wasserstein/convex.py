@@ -21,7 +21,7 @@ from mnpca.solvers.wasserstein.start import make_problem
 SUFFICIENT = 1e-4
 # Accepted steps over which the decrease is measured; the size of one step says little.
 WINDOW = 5
-# A step size below this share of the first one can change nothing any more.
+# Step sizes, which are about 1, below which no step can change anything any more.
 SMALLEST = 1e-10
 
 
@@ -67,12 +67,9 @@ def fit_convex(
             resume=resume,
         )
         return WassersteinFit(flipped.precision.swapped(), flipped.history, flipped.converged)
-    problem, start, scale = make_problem(data, rank, alpha, sigma)
+    problem, start = make_problem(data, rank, alpha, sigma)
     precision, history, converged = descend(problem, start, tol, max_iter, report, resume)
-    unscaled = each(
-        lambda side, by: sp.csr_array(side / np.sqrt(np.outer(by, by))), precision, scale
-    )
-    return WassersteinFit(unscaled, history, converged)
+    return WassersteinFit(each(sp.csr_array, precision), history, converged)
 
 
 def descend(
@@ -85,12 +82,13 @@ def descend(
 ) -> tuple[Matrices, list[float], bool]:
     """Take proximal gradient steps on A and B until the objective settles; it never rises.
 
-    The step sizes are those of Barzilai and Borwein, each side its own, halved until the
+    Entry (i, j) moves in proportion to A_ii A_jj, so that the scales of rows and columns do not
+    matter. The step sizes are those of Barzilai and Borwein, each side its own, halved until the
     objective falls enough.
     """
     if resume is None:
         precision = start
-        size = each(lambda side: float(np.mean(np.diag(side))), start)
+        size = Pair(1.0, 1.0)
         history: list[float] = []
     else:
         precision = Pair(*resume["precision"])
@@ -101,17 +99,16 @@ def descend(
         raise ValueError("The precisions to start from must be positive definite.")
     history = history or [point.value]
     gradient = problem.gradient(point)
-    smallest = SMALLEST * min(size)
     converged = _settled(history, tol)
     while not converged and len(history) <= max_iter:
-        taken, used = accepted_step(problem, point, gradient, size, smallest)
+        taken, used = accepted_step(problem, point, gradient, size)
         if taken is None:
             converged = True  # no step lowers the objective: rounding is all that is left
             break
         new_gradient = problem.gradient(taken)
         change = each(np.subtract, taken.precision, point.precision)
         bend = each(np.subtract, new_gradient, gradient)
-        size = each(_next_size, change, bend, used)
+        size = each(_next_size, change, bend, each(_metric, point.precision), used)
         point, gradient = taken, new_gradient
         history.append(point.value)
         converged = _settled(history, tol)
@@ -121,15 +118,16 @@ def descend(
 
 
 def accepted_step(
-    problem: Problem, point: Point, gradient: Matrices, size: Pair[float], smallest: float
+    problem: Problem, point: Point, gradient: Matrices, size: Pair[float]
 ) -> tuple[Point | None, Pair[float]]:
     """Return the proximal step with the largest sizes that lowers the objective enough.
 
     None where the sizes fall below the smallest one worth trying.
     """
-    while min(size) > smallest:
-        moved = each(proximal_step, point.precision, gradient, problem.penalty, size)
-        length = sum(each(_step_length, moved, point.precision, size))
+    while min(size) > SMALLEST:
+        moved = each(proximal_step, point.precision, gradient, problem.alpha, size)
+        change = each(np.subtract, moved, point.precision)
+        length = sum(each(_squared, change, each(_metric, point.precision), size))
         candidate = problem.at(moved)
         if candidate is not None and candidate.value < point.value - SUFFICIENT * length:
             return candidate, size
@@ -138,29 +136,35 @@ def accepted_step(
 
 
 def proximal_step(
-    precision: FloatArray, gradient: FloatArray, penalty: FloatArray, size: float
+    precision: FloatArray, gradient: FloatArray, alpha: float, size: float
 ) -> FloatArray:
     """Step against the gradient, then move every entry towards zero and no further."""
-    moved = precision - size * gradient
-    most = size * penalty
+    sizes = size * _metric(precision)
+    moved = precision - sizes * gradient
+    most = alpha * sizes
     shrunk: FloatArray = moved - np.clip(moved, -most, most)
     return shrunk
 
 
-def _step_length(new: FloatArray, old: FloatArray, size: float) -> float:
-    return float(np.sum((new - old) ** 2)) / size
+def _metric(precision: FloatArray) -> FloatArray:
+    """Return ``A_ii A_jj``, about one over the curvature of the objective in A_ij."""
+    diagonal = np.diag(precision)
+    return np.outer(diagonal, diagonal)
 
 
-def _next_size(change: FloatArray, bend: FloatArray, used: float) -> float:
+def _squared(change: FloatArray, metric: FloatArray, size: float) -> float:
+    return float(np.sum(change**2 / metric)) / size
+
+
+def _next_size(change: FloatArray, bend: FloatArray, metric: FloatArray, used: float) -> float:
     """Return ``|dA| / |dg|``, one over the curvature along the last step.
 
     It is the geometric mean of the two sizes of Barzilai and Borwein, and needs about half the
     evaluations of the longer one.
     """
-    length, turn = float(np.vdot(change, change)), float(np.vdot(bend, bend))
-    if float(np.vdot(change, bend)) <= 0 or length <= 0:
+    if float(np.vdot(change, bend)) <= 0:
         return 2 * used
-    return math.sqrt(length / turn)
+    return math.sqrt(float(np.sum(change**2 / metric)) / float(np.sum(bend**2 * metric)))
 
 
 def _settled(history: list[float], tol: float) -> bool:

@@ -29,7 +29,7 @@ class Problem:
 
     The objective of `mnpca.model.wasserstein.relaxed` for the residual of the best signal, plus
 
-        sum_ij penalty_ij |A_ij| + (the same of B) - barrier_A logdet A - barrier_B logdet B.
+        alpha_A |A|_1 + alpha_B |B|_1 - barrier_A logdet A - barrier_B logdet B.
 
     The barrier is small. Without it the minimum may be singular: with many more rows than columns
     a row whose residual is small does best with precision zero.
@@ -40,8 +40,8 @@ class Problem:
         Y.
     rank : int
         Number of components k.
-    penalty : Pair of arrays
-        Weights of |A_ij| and |B_ij|.
+    alpha : Pair of float
+        Weights of |A|_1 and |B|_1.
     barrier : Pair of float
         Weights of -logdet A and -logdet B.
     sigma : float
@@ -50,7 +50,7 @@ class Problem:
 
     data: FloatArray
     rank: int
-    penalty: Matrices
+    alpha: Pair[float]
     barrier: Pair[float]
     sigma: float
 
@@ -68,7 +68,7 @@ class Problem:
         weighted = precision.row @ carried
         parts = spectrum(carried.T @ weighted, slice(0, self.data.shape[1] - self.rank))
         value, slope = relaxed(parts.singular_values, self.data.size, self.sigma)
-        value += sum(each(_restraint, precision, factor, self.penalty, self.barrier))
+        value += sum(each(_restraint, precision, factor, self.alpha, self.barrier))
         return Point(precision, value, factor, carried, weighted, parts, slope)
 
     def gradient(self, point: Point) -> Matrices:
@@ -83,8 +83,6 @@ class Problem:
         )
 
 
-def _restraint(
-    precision: FloatArray, factor: FloatArray, penalty: FloatArray, barrier: float
-) -> float:
+def _restraint(precision: FloatArray, factor: FloatArray, alpha: float, barrier: float) -> float:
     """Return penalty and barrier of one side."""
-    return float(np.vdot(penalty, np.abs(precision))) - barrier * logdet(factor)
+    return alpha * float(np.abs(precision).sum()) - barrier * logdet(factor)

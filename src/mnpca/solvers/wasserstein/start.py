@@ -1,4 +1,4 @@
-"""Where the convex method starts: row and column scales, and units for the penalty."""
+"""Where the convex method starts: row and column scales, in units that suit the penalty."""
 
 import numpy as np
 
@@ -17,58 +17,58 @@ class NoNoiseError(ValueError):
     """There is no noise, or the penalty outweighs it."""
 
 
-def scales(data: FloatArray) -> Pair[FloatArray]:
-    """Return r and c with which ``y_ij / sqrt(r_i c_j)`` has rows and columns of mean square 1."""
-    sides = row_col_scales(DenseEngine(data, dtype=np.float64))
-    return each(lambda side: 1.0 / side.precision.diagonal(), Pair(*sides))
-
-
 def make_problem(
     data: FloatArray, rank: int, alpha: Pair[float], sigma: float
-) -> tuple[Problem, Matrices, Pair[FloatArray]]:
-    """Return the problem in scaled entries, the precisions to start from, and the scales.
+) -> tuple[Problem, Matrices]:
+    """Return the problem and the diagonal precisions to start from.
 
-    The penalty is ``alpha_row |A|_1 + alpha_col |B|_1`` for data whose residual has mean square
-    one, so that alpha does not depend on the units of Y. Minimising over ``sqrt(r) A sqrt(r)``
-    instead of A, with the weights changed to match, is the same problem, but its entries are of
-    one size, whatever the scales of the rows and columns.
+    They are the inverse scales r and c with which ``y_ij / sqrt(r_i c_j)`` has rows and columns of
+    mean square one, and the signal's residual there sets the unit: Y is divided by its root mean
+    square, so that alpha does not depend on the units of Y.
 
     Raises
     ------
     NoNoiseError
-        If a signal of this rank leaves no residual, or the penalty's minimum is zero precisions.
+        If a signal of this rank leaves no residual, or zero precisions minimise the objective.
     """
-    scale = scales(data)
-    scaled = data / np.sqrt(np.outer(*scale))
-    svd = truncated_svd(scaled, rank)
-    residual = (scaled - svd.low_rank().dense()) * np.sqrt(np.outer(*scale))
-    variance = float(np.mean(residual**2))
-    if variance <= 1e-20 * float(np.mean(data**2)):
+    sides = row_col_scales(DenseEngine(data, dtype=np.float64))
+    scale = each(lambda side: np.sqrt(1.0 / side.precision.diagonal()), Pair(*sides))
+    back = np.outer(*scale)
+    scaled = data / back
+    residual = scaled - truncated_svd(scaled, rank).low_rank().dense()
+    noise = float(np.sqrt(np.mean((residual * back) ** 2)))
+    if noise <= 1e-10 * float(np.sqrt(np.mean(data**2))):
         raise NoNoiseError(
             f"A signal of rank {rank} explains X exactly, so there is no noise to learn from. "
             "Use fewer components, or ordinary PCA."
         )
-    penalty: Matrices = Pair(
-        alpha.row / np.sqrt(np.outer(scale.row, scale.row)),
-        alpha.col * variance / np.sqrt(np.outer(scale.col, scale.col)),
-    )
-    start = best_multiples(scaled, rank, penalty, sigma)
+    scale = Pair(scale.row, scale.col / noise)
+    multiple = best_multiples(residual, each(lambda by: float(np.sum(by**-2)), scale), alpha, sigma)
+    start = each(lambda by, times: np.diag(times * by**-2), scale, multiple)
     barrier = each(
-        lambda weights, side: BARRIER * float(np.vdot(weights, side)) / len(side), penalty, start
+        lambda side, weight: BARRIER * weight * float(np.trace(side)) / len(side), start, alpha
     )
-    return Problem(scaled, rank, penalty, barrier, sigma), start, scale
+    return Problem(data / noise, rank, alpha, barrier, sigma), start
 
 
-def best_multiples(data: FloatArray, rank: int, penalty: Matrices, sigma: float) -> Matrices:
-    """Return the multiples of the identity at which the objective without barrier is lowest.
+def best_multiples(
+    whitened: FloatArray, traces: Pair[float], alpha: Pair[float], sigma: float
+) -> Pair[float]:
+    """Return a and b such that the objective is lowest at a A and b B, for diagonal A and B.
 
-    With A = a I, B = b I the penalties ``a x + b y`` are lowest for a given product ab where they
-    are equal; with t = sqrt(ab) the objective is then ``t^2 f - 2 t h``, lowest at t = h / f.
+    The penalties ``a x + b y`` are lowest for a given product ab where they are equal; with
+    t = sqrt(ab) the objective is then ``t^2 f - 2 t (g - h)``, lowest at t = (g - h) / f.
+
+    Parameters
+    ----------
+    whitened : array of shape (n, p)
+        Residual Q E R' at A and B.
+    traces : Pair of float
+        Of A and B.
     """
-    row, col = each(lambda weights: float(np.trace(weights)), penalty)
-    n, p = data.shape
-    values = np.linalg.svd(data, compute_uv=False)[rank:]
-    root = data.size**0.5
+    row, col = each(lambda weight, trace: weight * trace, alpha, traces)
+    values = np.linalg.svd(whitened, compute_uv=False)
+    root = whitened.size**0.5
     gain = sigma * float(values.sum()) / root**0.5
     cost = (row * col) ** 0.5
     if gain <= cost:
@@ -78,4 +78,4 @@ def best_multiples(data: FloatArray, rank: int, penalty: Matrices, sigma: float)
         )
     multiple = (gain - cost) / (float(np.vdot(values, values)) / root)
     balance = (col / row) ** 0.5
-    return Pair(np.eye(n) * (multiple * balance), np.eye(p) * (multiple / balance))
+    return Pair(multiple * balance, multiple / balance)
