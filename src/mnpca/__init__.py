@@ -1,12 +1,13 @@
 """PCA for correlated noise: a low-rank signal and two sparse noise networks from one matrix."""
 
-from mnpca.estimators import GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
+from mnpca.estimators import MNPCA, GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.estimators._saving import load
 from mnpca.precision import sparse_precision, sparse_precision_path
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "MNPCA",
     "GeneralizedPCA",
     "LikelihoodMNPCA",
     "WassersteinMNPCA",

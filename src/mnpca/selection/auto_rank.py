@@ -1,0 +1,217 @@
+"""The number of components: as many as stand above the noise and spread over the data."""
+
+import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.engines.dense import DenseEngine
+from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, as_fit
+from mnpca.solvers.flagship.iterate import Iterate
+from mnpca.solvers.flagship.search import Search, Settings
+from mnpca.solvers.progress import Progress, Report, State
+
+#: More components than this are never proposed.
+MAX_RANK = 10
+#: A component must exceed the largest singular value of pure noise by this factor.
+MIN_STRENGTH = 1.07
+#: ... and live on at least this share of the rows and columns that a Gaussian vector uses.
+MIN_SPREAD = 0.3
+
+
+@dataclass(frozen=True)
+class RankTrial:
+    """A fit at one rank and what its components look like.
+
+    Attributes
+    ----------
+    rank : int
+        Components of the fit.
+    strengths : array of shape (rank,)
+        Generalised singular values in units of ``sqrt n + sqrt p``, where those of pure noise end.
+    spreads : array of shape (rank,)
+        The smaller of ``3 / (n sum x^4)`` and ``3 / (p sum w^4)`` over a component's vectors of
+        unit length: about one where it lives on all rows and columns, ``3 / q`` on a single one.
+    """
+
+    rank: int
+    strengths: FloatArray
+    spreads: FloatArray
+
+    @classmethod
+    def of(cls, iterate: Iterate) -> "RankTrial":
+        """Describe the components of an iterate."""
+        svd = iterate.posterior.svd
+        edge = np.sqrt(len(svd.left)) + np.sqrt(len(svd.right))
+        return cls(
+            rank=len(svd.singular_values),
+            strengths=svd.singular_values / edge,
+            spreads=np.minimum(spread(svd.left), spread(svd.right)),
+        )
+
+    @property
+    def n_good(self) -> int:
+        """Return how many leading components are strong and spread."""
+        bad = (self.strengths < MIN_STRENGTH) | (self.spreads < MIN_SPREAD)
+        return int(np.argmax(bad)) if bad.any() else self.rank
+
+    @property
+    def accepted(self) -> bool:
+        """Tell whether all components are signal.
+
+        All of them are looked at: a noise component can outrank a true one.
+        """
+        return self.n_good == self.rank
+
+
+def spread(vectors: FloatArray) -> FloatArray:
+    """Return ``3 (sum x^2)^2 / (q sum x^4)`` of every column x: one for a Gaussian vector."""
+    squares = vectors**2
+    fourth = np.maximum((squares**2).sum(axis=0), np.finfo(float).tiny)
+    shares: FloatArray = 3.0 * squares.sum(axis=0) ** 2 / (len(vectors) * fourth)
+    return shares
+
+
+def fit_auto_rank(
+    Y: FloatArray, settings: Settings, report: Report, resume: State | None = None
+) -> tuple[FlagshipFit, list[RankTrial]]:
+    """Fit with the largest rank whose components all are signal, while one more is not.
+
+    A first guess counts the good components under row and column scales alone. From there the
+    rank moves up while a fit is accepted and down while it is rejected, until an accepted rank
+    lies right below a rejected one. A trial runs the diagonal stage and one trail of graph
+    stages; only the accepted rank is fitted to the end.
+
+    Parameters
+    ----------
+    Y : array of shape (n, p)
+        Data.
+    settings : Settings
+        Of the fits; its rank is ignored.
+    report, resume
+        As in `fit_flagship`.
+
+    Returns
+    -------
+    fit : FlagshipFit
+        At the chosen rank, which may be 0.
+    trials : list of RankTrial
+        In the order they were made.
+    """
+    prepared = Prepared.of(Y, settings.center)
+    engine = DenseEngine(prepared.scaled, prepared.dtype)
+    settings = replace(settings, center=prepared.center)
+    return _RankSearch(engine, settings, prepared, report, resume).run()
+
+
+class _RankSearch:
+    """The walk over ranks, with the searches that may still be needed."""
+
+    def __init__(
+        self,
+        engine: DenseEngine,
+        settings: Settings,
+        prepared: Prepared,
+        report: Report,
+        resume: State | None,
+    ):
+        self.engine = engine
+        self.settings = settings
+        self.prepared = prepared
+        self.report = report
+        self.resume = resume
+        self.most = max(min(MAX_RANK, *(size - 1 for size in engine.shape)), 0)
+        self.accepted: Search | None = None
+        self.trials: list[RankTrial] = [] if resume is None else _unpack_trials(resume)
+        if resume is not None and "accepted.rank" in resume:
+            own = {key.removeprefix("accepted."): resume[key] for key in resume}
+            accepted = replace(settings, rank=int(own["rank"]))
+            self.accepted = Search.unpack(engine, accepted, own)
+
+    def run(self) -> tuple[FlagshipFit, list[RankTrial]]:
+        """Walk, then fit the accepted rank to the end."""
+        low, high = 0, self.most + 1
+        rank = self._guess()
+        for trial in self.trials:  # a resumed walk repeats its decisions, not its fits
+            low, high, rank = _move(trial, low, high)
+        while high - low > 1:
+            search, trial = self._try(rank)
+            self.trials.append(trial)
+            if trial.accepted:
+                self.accepted = search
+            low, high, rank = _move(trial, low, high)
+        search = self.accepted
+        if search is None or search.settings.rank != low:
+            search = self._open(low)
+        best = search.run(self._reporter(search))
+        return as_fit(best, search, self.prepared), self.trials
+
+    def _guess(self) -> int:
+        """Count the good components under scales alone; start low where it cannot tell."""
+        if self.trials or self.most == 0:
+            return 1
+        found = RankTrial.of(self._begin(self.most).current).n_good
+        # Under strongly correlated noise everything looks like a component.
+        return 1 if found == self.most else max(found, 1)
+
+    def _try(self, rank: int) -> tuple[Search, RankTrial]:
+        """Run a search up to the end of its first trail."""
+        search = self._open(rank)
+        report = self._reporter(search)
+        wanted = 2 if search.settings.has_graph else 1
+        while len(search.finished) < wanted and not search.done:
+            search.advance()
+            report(search.progress())
+        stage = list(search.finished)[-1]
+        return search, RankTrial.of(search.finished[stage])
+
+    def _open(self, rank: int) -> Search:
+        """Begin a search, or go on with the one that was interrupted at this rank."""
+        settings = replace(self.settings, rank=rank)
+        if self.resume is not None and int(self.resume["walk.rank"]) == rank:
+            state, self.resume = self.resume, None
+            return Search.unpack(self.engine, settings, state)
+        search = self._begin(rank)
+        if self.accepted is not None:
+            # Pairs of items that were worth a look one rank below still are.
+            search.memory = copy.deepcopy(self.accepted.memory)
+        return search
+
+    def _begin(self, rank: int) -> Search:
+        return Search.begin(self.engine, replace(self.settings, rank=rank))
+
+    def _reporter(self, search: Search) -> Report:
+        """Report with the walk added to the search's state."""
+        rank = search.settings.rank
+
+        def report(progress: Progress) -> None:
+            def state() -> State:
+                walk = {"walk.rank": rank, **_pack_trials(self.trials)}
+                if self.accepted is not None and self.accepted is not search:
+                    walk["accepted.rank"] = self.accepted.settings.rank
+                    walk |= {f"accepted.{key}": v for key, v in self.accepted.pack().items()}
+                return {**progress.state(), **walk}
+
+            self.report(replace(progress, stage=f"rank {rank}, {progress.stage}", state=state))
+
+        return report
+
+
+def _move(trial: RankTrial, low: int, high: int) -> tuple[int, int, int]:
+    """Return the largest accepted rank, the smallest rejected one and the next to try."""
+    if trial.accepted:
+        return max(low, trial.rank), high, trial.rank + 1
+    return low, min(high, trial.rank), max(low + 1, min(trial.n_good, trial.rank - 1))
+
+
+def _pack_trials(trials: list[RankTrial]) -> dict[str, object]:
+    packed: dict[str, object] = {"walk.n_trials": len(trials)}
+    for number, trial in enumerate(trials):
+        packed[f"walk.{number}"] = np.stack([trial.strengths, trial.spreads])
+    return packed
+
+
+def _unpack_trials(state: State) -> list[RankTrial]:
+    pairs = [np.asarray(state[f"walk.{number}"]) for number in range(int(state["walk.n_trials"]))]
+    return [RankTrial(pair.shape[1], *pair) for pair in pairs]
