@@ -23,6 +23,8 @@ def validate_training(estimator, X, *, accept_sparse=False):
         X,
         accept_sparse="csr" if accept_sparse else False,
         dtype=[np.float64, np.float32],
+        # Rounding depends on the order in memory, and results should not.
+        order="C",
         ensure_min_samples=2,
     )
     if names is not None:
@@ -68,7 +70,7 @@ def _check_variation(X):
     if sp.issparse(X):
         return
     # The second comparison is seldom made, and only it reads all of X.
-    if np.array_equal(X[0], X[-1]) and (X == X[0]).all():
+    if np.array_equal(X[0], X[-1]) and (X[0] == X).all():
         raise ValueError(
             "All rows of X are the same, so there is neither signal nor noise to estimate. "
             "Check how X was read."
