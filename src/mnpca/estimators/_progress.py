@@ -59,6 +59,20 @@ class ProgressMixin:
             _explain(interrupt, writer)
             raise
 
+    def _aloud(self, report):
+        """Return a report that also prints what it is told, where ``verbose`` asks for that."""
+        if not self.verbose:
+            return report
+
+        def tell(progress):
+            print(
+                f"[{type(self).__name__}] {progress.stage}, iteration {progress.iteration}: "
+                f"objective {progress.objective:.6f}"
+            )
+            report(progress)
+
+        return tell
+
     def _fit_identity(self, X):
         """Return what must agree between a checkpoint and the fit that goes on from it."""
         params = self.get_params(deep=False)

@@ -31,7 +31,8 @@ class WassersteinMNPCA(MatrixNormalEstimator):
     Parameters
     ----------
     n_components : int or "paper", default=2
-        Number of components, or the paper's rule for the cumulative share of variance.
+        Number of components, or the paper's rule for the cumulative share of variance. Components
+        that explain X exactly leave no noise: the precisions are then identities.
     alpha_row, alpha_col : float, default=0.05
         Penalties of the two precisions; larger values give fewer edges.
     objective : {"relaxed", "original"}, default="relaxed"
@@ -174,7 +175,7 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         mean = data.mean(axis=0) if self.center else np.zeros(data.shape[1])
         if self.center:
             data = data - mean
-        rank = self._choose_rank(data)
+        rank = choose_rank(self.n_components, data)
         with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
             fit = self._solve(data, rank, report=self._aloud(report), resume=resume)
         self.objective_history_ = np.array(fit.history)
@@ -208,17 +209,6 @@ class WassersteinMNPCA(MatrixNormalEstimator):
                     'precision is not determined. Use a small one, or method="gradient".'
                 )
 
-    def _choose_rank(self, data):
-        """Return the number of components; at least one direction must be left for the noise."""
-        rank = choose_rank(self.n_components, data)
-        most = min(data.shape) - 1
-        if rank > most:
-            raise ValueError(
-                f"n_components={self.n_components} leaves no noise to learn from: it must be "
-                f"below min(n_samples={data.shape[0]}, n_features={data.shape[1]})."
-            )
-        return rank
-
     def _solve(self, data, rank, **progress):
         alpha = Pair(float(self.alpha_row), float(self.alpha_col))
         common = {"sigma": self.sigma, "max_iter": self.max_iter, **progress}
@@ -226,19 +216,6 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         if self.method == "convex":
             return fit_convex(data, rank, alpha, **common)
         return fit_gradient(data, rank, alpha, discrepancy=DISCREPANCIES[self.objective], **common)
-
-    def _aloud(self, report):
-        if not self.verbose:
-            return report
-
-        def tell(progress):
-            print(
-                f"[{type(self).__name__}] iteration {progress.iteration}: "
-                f"objective {progress.objective:.6f}"
-            )
-            report(progress)
-
-        return tell
 
     def _warn_unless_converged(self):
         if self.converged_:

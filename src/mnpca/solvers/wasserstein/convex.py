@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.solvers.progress import Progress, Report, State, silent
-from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each
+from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
 from mnpca.solvers.wasserstein.problem import Point, Problem
 from mnpca.solvers.wasserstein.start import make_problem
 
@@ -43,7 +43,7 @@ def fit_convex(
     data : array of shape (n, p)
         Y, centred if it is to be.
     rank : int
-        Number of components, below min(n, p).
+        Number of components. Where they explain Y exactly, the precisions are identities.
     alpha : Pair of float
         Weights of |A|_1 and |B|_1, for a residual of mean square one.
     sigma : float, default=1.0
@@ -67,6 +67,9 @@ def fit_convex(
             resume=resume,
         )
         return WassersteinFit(flipped.precision.swapped(), flipped.history, flipped.converged)
+    exact = exact_fit(data, rank)
+    if exact is not None:
+        return exact
     problem, start = make_problem(data, rank, alpha, sigma)
     precision, history, converged = descend(problem, start, tol, max_iter, report, resume)
     return WassersteinFit(each(sp.csr_array, precision), history, converged)

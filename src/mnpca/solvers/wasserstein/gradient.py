@@ -22,7 +22,7 @@ from mnpca.model.wasserstein import (
 )
 from mnpca.solvers.progress import Progress, Report, State, silent
 from mnpca.solvers.wasserstein.adam import Adam
-from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each
+from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
 
 # Steps on each factor in a round.
 STEPS = 5
@@ -52,7 +52,7 @@ def fit_gradient(
     data : array of shape (n, p)
         Y, centred if it is to be.
     rank : int
-        Number of components, below min(n, p).
+        Number of components. Where they explain Y exactly, the precisions are identities.
     alpha : Pair of float
         Weights of |Q'Q|_1 and |R'R|_1.
     discrepancy : Discrepancy, default=relaxed
@@ -67,6 +67,9 @@ def fit_gradient(
     report, resume
         See `mnpca.solvers.progress`.
     """
+    exact = exact_fit(data, rank)
+    if exact is not None:
+        return exact
     descent = Descent(data, rank, alpha, discrepancy, sigma)
     if resume is not None:
         descent.restore(resume)

@@ -31,8 +31,10 @@ def identify(data: FloatArray, rank: int, precision: Pair[sp.csr_array]) -> Iden
     n, p = data.shape
     signal = gpca(CentredMatrix(data), rank, Metric(n, row), Metric(p, col))
     total = float(np.vdot(row @ data, data @ col))
-    left_over = (total - float(np.sum(signal.singular_values**2))) / (n * p)
-    root = math.sqrt(max(left_over, np.finfo(float).tiny))
+    left_over = total - float(np.sum(signal.singular_values**2))
+    if left_over <= 1e-12 * total:  # no noise, so no scale of it
+        left_over = float(n * p)
+    root = math.sqrt(left_over / (n * p))
     scaled = signal._replace(
         right=signal.right * root, singular_values=signal.singular_values / root
     )

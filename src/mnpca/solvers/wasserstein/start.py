@@ -13,8 +13,8 @@ from mnpca.solvers.wasserstein.problem import Problem
 BARRIER = 0.03
 
 
-class NoNoiseError(ValueError):
-    """There is no noise, or the penalty outweighs it."""
+class PenaltyError(ValueError):
+    """The penalty outweighs the noise."""
 
 
 def make_problem(
@@ -28,8 +28,8 @@ def make_problem(
 
     Raises
     ------
-    NoNoiseError
-        If a signal of this rank leaves no residual, or zero precisions minimise the objective.
+    PenaltyError
+        If zero precisions minimise the objective.
     """
     sides = row_col_scales(DenseEngine(data, dtype=np.float64))
     scale = each(lambda side: np.sqrt(1.0 / side.precision.diagonal()), Pair(*sides))
@@ -37,11 +37,6 @@ def make_problem(
     scaled = data / back
     residual = scaled - truncated_svd(scaled, rank).low_rank().dense()
     noise = float(np.sqrt(np.mean((residual * back) ** 2)))
-    if noise <= 1e-10 * float(np.sqrt(np.mean(data**2))):
-        raise NoNoiseError(
-            f"A signal of rank {rank} explains X exactly, so there is no noise to learn from. "
-            "Use fewer components, or ordinary PCA."
-        )
     scale = Pair(scale.row, scale.col / noise)
     multiple = best_multiples(residual, each(lambda by: float(np.sum(by**-2)), scale), alpha, sigma)
     start = each(lambda by, times: np.diag(times * by**-2), scale, multiple)
@@ -72,7 +67,7 @@ def best_multiples(
     gain = sigma * float(values.sum()) / root**0.5
     cost = (row * col) ** 0.5
     if gain <= cost:
-        raise NoNoiseError(
+        raise PenaltyError(
             "The penalty outweighs the noise: every noise precision would be zero. Multiply "
             f"alpha_row and alpha_col by less than {gain / cost:.2g}."
         )
