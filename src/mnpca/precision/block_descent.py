@@ -23,8 +23,8 @@ MAX_CERTIFICATES = 5
 MAX_SWEEPS = 20
 # Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its two
 # factorisations; and the accuracy of the column problems in the first and in the last sweeps.
-FIRST_CERTIFICATE = 15.0
-FIRST_INNER, LAST_INNER = 1.0, 1e-3
+FIRST_CERTIFICATE = 50.0
+FIRST_INNER, LAST_INNER = 1.0, 1e-2
 
 
 @dataclass(eq=False)
@@ -120,12 +120,11 @@ def _descend(
         if not ok:
             return None
         value = primal_value(problem, iterate.B, iterate.theta, work)
-        dual = max(dual, dual_value(problem, iterate.W, work))
+        dual = max(dual, dual_value(problem, iterate.W, iterate.B, work))
         gap = value - dual
         if gap <= goal:
             break
-        # Where convergence is slow the gap falls about as the root of the progress.
-        target = progress * min(0.3, max(1e-4, (0.8 * goal / gap) ** 2))
+        target = progress * (0.1 if gap == np.inf else min(0.3, 0.5 * goal / gap))
         inner_last *= 0.3
         inner = inner_last
     return ComponentSolution(iterate, value, max(gap, 0.0), total)
@@ -144,5 +143,5 @@ def _solve_unpenalised(problem: Problem) -> ComponentSolution:
     iterate = from_precision(T, W)
     work = np.empty_like(W)
     value = primal_value(problem, iterate.B, iterate.theta, work)
-    gap = value - dual_value(problem, W, work)
+    gap = value - dual_value(problem, W, iterate.B, work)
     return ComponentSolution(iterate, value, max(gap, 0.0), 1)

@@ -1,8 +1,7 @@
 """Duality gap of a pair of iterates.
 
 The dual of min -logdet T + tr(S T) + |alpha o T|_1 is max logdet W + p over |W - S| <= alpha
-(equality on an unpenalised diagonal). A working covariance becomes feasible by clipping; both
-values then cost one Cholesky factorisation each.
+(equality on an unpenalised diagonal). Each of the two values costs one Cholesky factorisation.
 """
 
 from __future__ import annotations
@@ -30,7 +29,10 @@ def primal_value(problem: Problem, B: Array, theta: Array, work: Array) -> float
     return float(cost) - log_determinant(work)
 
 
-def dual_value(problem: Problem, W: Array, work: Array) -> float:
-    """Dual objective at W clipped to feasibility; -inf if that is not positive definite."""
-    fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, work)
+def dual_value(problem: Problem, W: Array, B: Array, work: Array) -> float:
+    """Dual objective at a feasible point near W; -inf if that is not positive definite.
+
+    B gives the support of the precision and minus its signs.
+    """
+    fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, B, work)
     return log_determinant(work) + problem.size

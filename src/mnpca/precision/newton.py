@@ -34,7 +34,7 @@ def newton(problem: Problem, T: Array, goal: float) -> tuple[Array, Array, float
     value, gap, dual = _objective(linear, penalty, T), np.inf, -np.inf
     for iteration in range(1, MAX_ITERATIONS + 1):
         W = inverse(T.copy())
-        dual = max(dual, _scaled_dual(problem, W, work))
+        dual = max(dual, _scaled_dual(problem, T, W, work))
         gap = value - dual
         if gap <= goal:
             return T, W, value, max(gap, 0.0), iteration
@@ -59,10 +59,10 @@ def _objective(linear: Array, penalty: Array, T: Array) -> float:
     return float(np.sum(linear * T) + np.sum(penalty * np.abs(T))) - logdet
 
 
-def _scaled_dual(problem: Problem, W: Array, work: Array) -> float:
+def _scaled_dual(problem: Problem, T: Array, W: Array, work: Array) -> float:
     # The diagonal of a feasible W is known: scaling to it first loses less than overwriting it.
     scale = np.sqrt(problem.diagonal / np.diagonal(W))
-    return dual_value(problem, W * scale * scale[:, None], work)
+    return dual_value(problem, W * scale * scale[:, None], -T, work)
 
 
 def _step(

@@ -160,7 +160,7 @@ def _sweep(problem: Problem, edges: Any, tol: float, iterate: Iterate) -> Compon
         if not ok:
             return None
         value = primal_value(problem, iterate.B, iterate.theta, work)
-        dual = max(dual, dual_value(problem, iterate.W, work))
+        dual = max(dual, dual_value(problem, iterate.W, iterate.B, work))
         if value - dual <= goal:
             return ComponentSolution(iterate, value, max(value - dual, 0.0), total)
         target *= 0.1

@@ -136,23 +136,10 @@ def assemble(
     diagonal: Array, labels: Index, groups: list[Index], solutions: list[ComponentSolution]
 ) -> PrecisionResult:
     """One result from the solutions of the components; variables in none of them stand alone."""
-    p = len(diagonal)
-    alone = np.ones(p, dtype=bool)
-    rows, columns, values = [], [], []
-    for index, solution in zip(groups, solutions, strict=True):
-        alone[index] = False
-        indptr, local, data = to_csr(solution.iterate.B, solution.iterate.theta)
-        rows.append(np.repeat(index, np.diff(indptr)))
-        columns.append(index[local])
-        values.append(data)
-    single = np.flatnonzero(alone)
-    rows.append(single)
-    columns.append(single)
-    values.append(1.0 / diagonal[single])
-    precision = _csr(rows, columns, values, p)
-    objective = float(np.sum(np.log(diagonal[single]) + 1.0))
+    alone = np.flatnonzero(np.bincount(labels)[labels] == 1)
+    objective = float(np.sum(np.log(diagonal[alone]) + 1.0))
     return PrecisionResult(
-        precision=precision,
+        precision=_join(diagonal, alone, groups, [s.iterate for s in solutions]),
         objective=objective + sum(s.objective for s in solutions),
         duality_gap=float(sum(s.gap for s in solutions)),
         n_iter=max((s.n_iter for s in solutions), default=0),
@@ -163,9 +150,19 @@ def assemble(
     )
 
 
-def _csr(rows: list[Index], columns: list[Index], values: list[Array], p: int) -> Any:
-    """Sorted CSR from parts whose rows are disjoint between parts."""
-    triplets = (np.concatenate(rows), np.concatenate(columns))
-    matrix = sparse.coo_array((np.concatenate(values), triplets), shape=(p, p)).tocsr()
+def _join(diagonal: Array, alone: Index, groups: list[Index], iterates: list[Iterate]) -> Any:
+    """Sorted CSR precision from the components' iterates and the variables that stand alone."""
+    p = len(diagonal)
+    if len(groups) == 1 and len(groups[0]) == p:
+        indptr, columns, values = to_csr(iterates[0].B, iterates[0].theta)
+        return sparse.csr_array((values, columns, indptr), shape=(p, p))
+    row_parts, column_parts, value_parts = [alone], [alone], [1.0 / diagonal[alone]]
+    for index, iterate in zip(groups, iterates, strict=True):
+        indptr, columns, values = to_csr(iterate.B, iterate.theta)
+        row_parts.append(np.repeat(index, np.diff(indptr)))
+        column_parts.append(index[columns])
+        value_parts.append(values)
+    place = (np.concatenate(row_parts), np.concatenate(column_parts))
+    matrix = sparse.coo_array((np.concatenate(value_parts), place), shape=(p, p)).tocsr()
     matrix.sort_indices()
     return matrix

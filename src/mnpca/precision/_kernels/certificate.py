@@ -5,15 +5,22 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def fill_dual(S, alpha, diagonal, W, out):
-    """Lower triangle of out = W clipped to [S - alpha, S + alpha], with the given diagonal."""
+def fill_dual(S, alpha, diagonal, W, B, out):
+    """Fill the lower triangle of out with a dual feasible point near W.
+
+    On the support of the precision it is S + alpha sign(T), where the solution's covariance lies:
+    its dual value then errs by second order only. Elsewhere W is clipped to [S - alpha, S + alpha].
+    """
     p = S.shape[0]
     shared_row = alpha.shape[0] == 1
     for i in range(p):
         a = alpha[0] if shared_row else alpha[i]
-        s, w, o = S[i], W[i], out[i]
+        s, w, b, o = S[i], W[i], B[i], out[i]
         for j in range(i):
             o[j] = min(max(w[j], s[j] - a[j]), s[j] + a[j])
+        for j in range(i):
+            if b[j] != 0.0 and B[j, i] != 0.0:
+                o[j] = s[j] - np.copysign(a[j], b[j])
         o[i] = diagonal[i]
 
 
@@ -45,24 +52,28 @@ def fill_primal(S, alpha, diagonal, B, theta, out):
 def to_csr(B, theta):
     """Row pointers, columns and values of the symmetric precision of the regressions."""
     p = B.shape[0]
+    listed = np.empty(p + 1, np.int64)
     indptr = np.zeros(p + 1, np.int64)
+    room = p
     for i in range(p):
-        n = 1
         for j in range(p):
-            if B[i, j] != 0.0 and B[j, i] != 0.0:
-                n += 1
-        indptr[i + 1] = indptr[i] + n
-    columns = np.empty(indptr[p], np.int64)
-    values = np.empty(indptr[p])
+            room += B[i, j] != 0.0
+    columns = np.empty(room, np.int64)
+    values = np.empty(room)
     at = 0
     for i in range(p):
+        n = 0
         for j in range(p):
-            if i == j:
-                columns[at] = j
+            listed[n] = j
+            n += (B[i, j] != 0.0) | (j == i)
+        for k in range(n):
+            j = listed[k]
+            columns[at] = j
+            if j == i:
                 values[at] = theta[i]
                 at += 1
-            elif B[i, j] != 0.0 and B[j, i] != 0.0:
-                columns[at] = j
+            elif B[j, i] != 0.0:
                 values[at] = -0.5 * (B[i, j] * theta[i] + B[j, i] * theta[j])
                 at += 1
-    return indptr, columns, values
+        indptr[i + 1] = at
+    return indptr, columns[:at], values[:at]

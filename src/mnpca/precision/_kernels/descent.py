@@ -175,6 +175,15 @@ def _solve_column(j, s, a, W, beta, sub, room, places, stop):
     return gained, value, sub
 
 
+@njit(cache=True, nogil=True)
+def _store(g, j, W):
+    """Row and column j of W = g, in two loops: together they are several times slower."""
+    for i in range(W.shape[0]):
+        W[j, i] = g[i]
+    for i in range(W.shape[0]):
+        W[i, j] = g[i]
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
     """Block coordinate descent over columns, in random order, in place on W, B and theta.
@@ -212,9 +221,7 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
             theta[j] = 1.0 / free
             progress += 2.0 * gained / free
             g[j] = diagonal
-            for i in range(p):
-                W[j, i] = g[i]
-                W[i, j] = g[i]
+            _store(g, j, W)
         if progress <= target:
             return sweep + 1, progress, True
         inner = max(0.01 * inner, inner_last)
