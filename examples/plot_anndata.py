@@ -26,6 +26,8 @@ for number in range(3):
     profiles[number, 20 * number : 20 * (number + 1)] = 2.0
 signal = profiles[np.repeat(np.arange(3), 80)]
 data = make_low_rank_matrix_normal(
+    240,
+    150,
     signal=signal,
     row_precision=random_sparse_precision(240, 0.01, 64, rng),
     col_precision=random_sparse_precision(150, 0.01, 64, rng),

@@ -19,6 +19,8 @@ clock = 2 * np.pi * np.arange(hours) / 24
 rhythm = np.column_stack([np.sin(clock), np.cos(clock)])
 gain = np.random.RandomState(1000).standard_normal((2, sensors))
 data = make_low_rank_matrix_normal(
+    hours,
+    sensors,
     signal=2 * rhythm @ gain,
     row_precision=chain_precision(hours, 0.6),
     col_precision=np.eye(sensors),

@@ -89,6 +89,11 @@ def test_scale_gives_a_model_in_the_units_of_the_data(run, frame, tmp_path):
     np.testing.assert_allclose(
         model.denoise(), same.denoise() * stretched.to_numpy().std(axis=0), rtol=1e-8
     )
+    np.testing.assert_allclose(
+        model.denoise(return_std=True)[1],
+        same.denoise(return_std=True)[1] * stretched.to_numpy().std(axis=0),
+        rtol=1e-8,
+    )
     gram = model.components_ @ (model.col_precision_ @ model.components_.T)
     before = same.components_ @ (same.col_precision_ @ same.components_.T)
     np.testing.assert_allclose(gram, before, atol=1e-8)

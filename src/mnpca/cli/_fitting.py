@@ -94,5 +94,8 @@ def change_units(model, unit):
     model.components_ = model.components_ * unit
     left, right = model.low_rank_
     model.low_rank_ = LowRank(left, right * unit[:, None])
+    if hasattr(model, "signal_variance_"):
+        left, right = model.signal_variance_
+        model.signal_variance_ = LowRank(left, right * unit[:, None] ** 2)
     shrink = sp.diags_array(1.0 / np.asarray(unit))
     model.col_precision_ = sp.csr_array(shrink @ model.col_precision_ @ shrink)
