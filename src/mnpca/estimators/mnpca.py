@@ -1,5 +1,6 @@
 """The flagship as a scikit-learn estimator."""
 
+from dataclasses import asdict
 from numbers import Integral, Real
 
 import numpy as np
@@ -112,7 +113,8 @@ class MNPCA(MatrixNormalEstimator):
                 settings = Settings(
                     rank=0, row_structure=structure, col_structure=structure, seed=seed, **common
                 )
-                fit, self.rank_path_ = fit_auto_rank(data, settings, report, resume)
+                fit, trials = fit_auto_rank(data, settings, report, resume)
+                self.rank_path_ = [asdict(trial) for trial in trials]
             else:
                 rank = min(self.n_components, min(X.shape) - 1)
                 fit = fit_flagship(
@@ -126,7 +128,7 @@ class MNPCA(MatrixNormalEstimator):
                 )
                 self.rank_path_ = None
         self.objective_history_ = np.array([entry[2] for entry in fit.history])
-        self.candidates_ = fit.candidates
+        self.candidates_ = [asdict(candidate) for candidate in fit.candidates]
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
         self.signal_variance_ = fit.signal_variance
