@@ -27,13 +27,13 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
 
     Estimates ``Y = X W' + E`` with ``E ~ MN(0, inv A, inv B)``: a low-rank signal and two sparse
     noise networks, one among the samples (the zeros of A) and one among the features (of B). It
-    minimises
+    minimises::
 
         tr(B R'AR)/(np) - logdet(A)/n - logdet(B)/p
         + alpha_row |A|_1 / n + alpha_col |B|_1 / p + ridge (tr(X'AX) + tr(W'BW)) / (np)
 
-    with R = Y - X W' over A, B, their common scale, and X and W in turn, from the truncated SVD
-    [1]_. It works while the signal is visible in that start; `MNPCA` does without.
+    with R = Y - X W' over A, B, their common scale, and X and W in turn [1]_. It works while the
+    signal is visible in one of its starts; `MNPCA` goes further.
 
     Parameters
     ----------
@@ -49,6 +49,9 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         Whether the diagonals of the precisions are penalised too.
     ridge : float, default=0.0
         Weight of ``tr(X'AX) + tr(W'BW)``; a small one keeps the regressions for X and W regular.
+    start : {"best", "svd", "scales"}, default="best"
+        Where the descent begins: the truncated SVD of X as in the paper, that of X with rows and
+        columns scaled to equal mean squares, or both; then the lower objective wins.
     low_rank_step : {"als", "closed"}, default="als"
         How X and W are updated: by alternating least squares, or by generalised PCA at once.
     center : bool, default=True
@@ -118,6 +121,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         "alpha_col": _ALPHA,
         "penalize_diagonal": ["boolean"],
         "ridge": [Interval(Real, 0, None, closed="left")],
+        "start": [StrOptions({"best", "svd", "scales"})],
         "low_rank_step": [StrOptions({"als", "closed"})],
         "center": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -134,6 +138,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         alpha_col="bic",
         penalize_diagonal=True,
         ridge=0.0,
+        start="best",
         low_rank_step="als",
         center=True,
         max_iter=100,
@@ -146,6 +151,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         self.alpha_col = alpha_col
         self.penalize_diagonal = penalize_diagonal
         self.ridge = ridge
+        self.start = start
         self.low_rank_step = low_rank_step
         self.center = center
         self.max_iter = max_iter
@@ -186,6 +192,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
                 data,
                 rank,
                 penalty,
+                start=self.start,
                 low_rank_step=self.low_rank_step,
                 tol=self.tol,
                 max_iter=self.max_iter,
@@ -238,7 +245,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
 
         def tell(progress):
             print(
-                f"[{type(self).__name__}] iteration {progress.iteration}: "
+                f"[{type(self).__name__}] {progress.stage}: iteration {progress.iteration}, "
                 f"objective {progress.objective:.6f}"
             )
             report(progress)

@@ -82,18 +82,29 @@ def objective(
         Weights.
     """
     n, p = data.shape
-    residual = data - signal.dense()
-    misfit = float(np.vdot(row_precision @ residual, residual @ col_precision))
-    if penalty.ridge:
-        misfit += penalty.ridge * sum(sizes(signal, row_precision, col_precision))
     value: float = (
-        misfit / (n * p)
+        misfit(data, signal, row_precision, col_precision, penalty.ridge)
         - logdet(row_precision) / n
         - logdet(col_precision) / p
         + absolute_sum(row_precision, penalty.row, penalty.diagonal) / n
         + absolute_sum(col_precision, penalty.col, penalty.diagonal) / p
     )
     return value
+
+
+def misfit(
+    data: FloatArray,
+    signal: LowRank,
+    row_precision: sp.csr_array,
+    col_precision: sp.csr_array,
+    ridge: float,
+) -> float:
+    """Return the part that sees the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
+    residual = data - signal.dense()
+    total = float(np.vdot(row_precision @ residual, residual @ col_precision))
+    if ridge:
+        total += ridge * sum(sizes(signal, row_precision, col_precision))
+    return total / data.size
 
 
 def sizes(

@@ -1,32 +1,24 @@
 """The likelihood algorithm: block descent on the penalised likelihood (the paper's MRL)."""
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
+from mnpca.engines.dense import DenseEngine
 from mnpca.model.gpca import truncated_svd
 from mnpca.model.low_rank import LowRank
-from mnpca.model.objective import Penalty, absolute_sum, best_gauge, objective
-from mnpca.model.sparse import logdet
-from mnpca.precision import PrecisionResult, sparse_precision
-from mnpca.solvers.low_rank_step import LowRankStep, alternate_least_squares, closed_form
-from mnpca.solvers.progress import Progress, Report, State, silent
+from mnpca.model.objective import Penalty
+from mnpca.precision import PrecisionResult
+from mnpca.solvers.flagship.scales import row_col_scales
+from mnpca.solvers.likelihood_blocks import Iterate, col_step, gauge_step, row_step, signal_step
+from mnpca.solvers.low_rank_step import LowRankStep, closed_form
+from mnpca.solvers.progress import Progress, Report, State, inner_state, nested, silent
 
-
-@dataclass(frozen=True, eq=False)
-class Iterate:
-    """Where the descent stands: X and W, A and B, and what warm starts need."""
-
-    signal: LowRank
-    row_precision: sp.csr_array
-    col_precision: sp.csr_array
-    row_start: PrecisionResult | None = None
-    col_start: PrecisionResult | None = None
+Start: TypeAlias = Literal["best", "svd", "scales"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +40,8 @@ class LikelihoodFit:
     signal: LowRank
     row_precision: sp.csr_array
     col_precision: sp.csr_array
-    history: list[float] = field(default_factory=list)
-    converged: bool = False
+    history: list[float]
+    converged: bool
 
 
 def fit_likelihood(
@@ -57,6 +49,7 @@ def fit_likelihood(
     rank: int,
     penalty: Penalty,
     *,
+    start: Start = "best",
     low_rank_step: LowRankStep = "als",
     tol: float = 1e-6,
     max_iter: int = 100,
@@ -64,11 +57,6 @@ def fit_likelihood(
     resume: State | None = None,
 ) -> LikelihoodFit:
     """Minimise `mnpca.model.objective.objective` over X, W, A and B in turn.
-
-    From the truncated SVD of Y and identity precisions: the row precision, the column precision,
-    their common scale, then scores and loadings; until the objective changes by at most `tol`
-    (relative where the objective exceeds 1). Where the penalties do not determine the scale, it
-    is held at ``logdet A = 0``.
 
     Parameters
     ----------
@@ -78,6 +66,9 @@ def fit_likelihood(
         Number of components.
     penalty : Penalty
         Weights of the penalties.
+    start : {"best", "svd", "scales"}, default="best"
+        Where to begin: the truncated SVD of Y, that of Y with its rows and columns scaled to equal
+        mean squares, or both; then the lower end is kept.
     low_rank_step : {"als", "closed"}, default="als"
         Alternating least squares, or generalised PCA.
     tol : float, default=1e-6
@@ -87,137 +78,94 @@ def fit_likelihood(
     report, resume
         See `mnpca.solvers.progress`.
     """
+    correlated = penalty.row_on or penalty.col_on
+    starts: list[Start] = ["svd", "scales"] if start == "best" else [start]
+    if not correlated:  # the SVD is the solution
+        starts = ["svd"]
+    ends = [] if resume is None else [LikelihoodFit(**end) for end in resume["ends"]]
+    inner = inner_state(resume)
+    for name in starts[len(ends) :]:
+        ends.append(
+            descend(
+                data,
+                rank,
+                penalty,
+                start=name,
+                low_rank_step=low_rank_step,
+                tol=tol,
+                max_iter=max_iter,
+                report=nested(report, lambda: {"ends": [_as_dict(end) for end in ends]}),
+                resume=inner,
+            )
+        )
+        inner = None
+    return min(ends, key=lambda end: end.history[-1])
+
+
+def descend(
+    data: FloatArray,
+    rank: int,
+    penalty: Penalty,
+    *,
+    start: Start,
+    low_rank_step: LowRankStep,
+    tol: float,
+    max_iter: int,
+    report: Report = silent,
+    resume: State | None = None,
+) -> LikelihoodFit:
+    """Descend from one start.
+
+    The row precision, the column precision, their common scale, then scores and loadings; until
+    the objective changes by at most `tol` (relative where the objective exceeds 1). Where the
+    penalties do not determine the scale, it is held at ``logdet A = 0``.
+    """
     if resume is None:
-        iterate = start(data, rank)
-        history = [_value(data, iterate, penalty)]
+        iterate = begin(data, rank, penalty, start)
+        history = [iterate.value(data, penalty)]
     else:
         iterate, history = _restore(resume)
+    stage = f"likelihood, from {start}"
     converged = _settled(history, tol)
     while not converged and len(history) <= max_iter:
         iterate = row_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = col_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = gauge_step(data, iterate, penalty)
         iterate = signal_step(data, iterate, penalty, low_rank_step)
-        history.append(_value(data, iterate, penalty))
+        history.append(iterate.value(data, penalty))
         converged = _settled(history, tol)
-        report(Progress("likelihood", len(history) - 1, history[-1], _saver(iterate, history)))
+        report(Progress(stage, len(history) - 1, history[-1], _saver(iterate, history)))
     return LikelihoodFit(
         iterate.signal, iterate.row_precision, iterate.col_precision, history, converged
     )
 
 
-def start(data: FloatArray, rank: int) -> Iterate:
-    """Return the truncated SVD with balanced factors, and identity precisions."""
-    parts = truncated_svd(data, rank)
-    root = np.sqrt(parts.singular_values)
-    n, p = data.shape
-    return Iterate(
-        LowRank(parts.left * root, parts.right * root),
-        sp.eye_array(n, format="csr"),
-        sp.eye_array(p, format="csr"),
-    )
+def begin(data: FloatArray, rank: int, penalty: Penalty, start: Start) -> Iterate:
+    """Return identity precisions and the signal of the named start, its factors balanced.
 
-
-def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float) -> Iterate:
-    """Minimise over the row precision: a sparse precision of ``S1 = (R B R' + ridge X X')/p``."""
-    if not penalty.row_on:
-        return iterate
-    covariance = _covariance(data - iterate.signal.dense(), iterate.col_precision)
-    if penalty.ridge:
-        covariance += penalty.ridge / data.shape[1] * iterate.signal.left @ iterate.signal.left.T
-    hold_scale = penalty.col_on and not penalty.sees_scale
-    precision, result = _lower(
-        covariance,
-        penalty.row,
-        penalty.diagonal,
-        iterate.row_precision,
-        iterate.row_start,
-        tol,
-        hold_scale,
-    )
-    return replace(iterate, row_precision=precision, row_start=result)
-
-
-def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float) -> Iterate:
-    """Minimise over the column precision, with ``S2 = (R'AR + ridge W W')/n``."""
-    if not penalty.col_on:
-        return iterate
-    covariance = _covariance((data - iterate.signal.dense()).T, iterate.row_precision)
-    if penalty.ridge:
-        covariance += penalty.ridge / data.shape[0] * iterate.signal.right @ iterate.signal.right.T
-    precision, result = _lower(
-        covariance, penalty.col, penalty.diagonal, iterate.col_precision, iterate.col_start, tol
-    )
-    return replace(iterate, col_precision=precision, col_start=result)
-
-
-def gauge_step(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Iterate:
-    """Move the common scale of the two precisions to where the penalties are lowest."""
-    if not (penalty.row_on and penalty.col_on and penalty.sees_scale):
-        return iterate
-    scale = best_gauge(
-        data.shape, iterate.signal, iterate.row_precision, iterate.col_precision, penalty
-    )
-    return replace(
-        iterate,
-        row_precision=sp.csr_array(iterate.row_precision * scale),
-        col_precision=sp.csr_array(iterate.col_precision / scale),
-    )
-
-
-def signal_step(
-    data: FloatArray, iterate: Iterate, penalty: Penalty, low_rank_step: LowRankStep
-) -> Iterate:
-    """Minimise over scores and loadings."""
-    precisions = (iterate.row_precision, iterate.col_precision)
-    if low_rank_step == "closed":
-        rank = iterate.signal.left.shape[1]
-        return replace(iterate, signal=closed_form(data, rank, *precisions, penalty.ridge))
-    signal = alternate_least_squares(data, iterate.signal, *precisions, penalty.ridge)
-    return replace(iterate, signal=signal)
-
-
-def _covariance(residual: FloatArray, other_precision: sp.csr_array) -> FloatArray:
-    """Covariance of the rows of a residual, ``R P R' / m``."""
-    weighted = residual @ other_precision
-    covariance: FloatArray = weighted @ residual.T
-    covariance /= residual.shape[1]
-    return covariance
-
-
-def _lower(
-    covariance: FloatArray,
-    weight: float | FloatArray,
-    diagonal: bool,
-    precision: sp.csr_array,
-    warm: PrecisionResult | None,
-    tol: float,
-    hold_scale: bool = False,
-) -> tuple[sp.csr_array, PrecisionResult | None]:
-    """Solve for a sparse precision; keep the present one if rounding leaves that no lower.
-
-    With `hold_scale` the minimum is over precisions of log-determinant 0: by the method of
-    Lagrange it is a multiple of the free minimum.
+    Correlated noise of large variance is in the first components of an SVD, and the descent does
+    not leave it. Scaled rows and columns show the signal first in most of these cases.
     """
-
-    def value(candidate: sp.csr_array) -> float:
-        row, col = candidate.tocoo().coords
-        trace = float(np.sum(covariance[row, col] * candidate.tocoo().data))
-        return trace - logdet(candidate) + absolute_sum(candidate, weight, diagonal)
-
-    result = sparse_precision(covariance, weight, penalize_diagonal=diagonal, tol=tol, init=warm)
-    found = result.precision
-    if hold_scale:
-        found = sp.csr_array(found * math.exp(-logdet(found) / len(covariance)))
-    return (precision, warm) if value(found) > value(precision) else (found, result)
-
-
-def _value(data: FloatArray, iterate: Iterate, penalty: Penalty) -> float:
-    return objective(data, iterate.signal, iterate.row_precision, iterate.col_precision, penalty)
+    n, p = data.shape
+    identity = sp.eye_array(n, format="csr"), sp.eye_array(p, format="csr")
+    if start == "svd":
+        parts = truncated_svd(data, rank)
+        root = np.sqrt(parts.singular_values)
+        return Iterate(LowRank(parts.left * root, parts.right * root), *identity)
+    scales = row_col_scales(DenseEngine(data, dtype=np.float64))
+    row, col = (
+        sp.csr_array(sp.diags_array(side.weights)) if on else plain
+        for side, plain, on in zip(scales, identity, (penalty.row_on, penalty.col_on), strict=True)
+    )
+    return Iterate(closed_form(data, rank, row, col, penalty.ridge), *identity)
 
 
 def _settled(history: list[float], tol: float) -> bool:
     return len(history) > 1 and history[-2] - history[-1] <= tol * max(1.0, abs(history[-1]))
+
+
+def _as_dict(end: LikelihoodFit) -> dict[str, Any]:
+    return {name: getattr(end, name) for name in LikelihoodFit.__dataclass_fields__}
 
 
 def _saver(iterate: Iterate, history: list[float]) -> Callable[[], State]:

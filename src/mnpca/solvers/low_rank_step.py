@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.model.gpca import CentredMatrix, gpca
+from mnpca.model.gpca import CentredMatrix, gpca, identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 
@@ -29,7 +29,9 @@ def alternate_least_squares(
     """Update loadings and scores in turn until the fit no longer gains.
 
     ``W = Y'A X (X'AX + ridge I)^-1``, then ``X = Y B W (W'BW + ridge I)^-1``. It ends on an X step,
-    so that the scores of the training rows are the projection of these rows.
+    so that without a ridge the scores of the training rows are the projection of these rows. With
+    a ridge the factors are balanced (``X'AX = W'BW``) after every iteration: that lowers the ridge
+    for the same product, and alternation alone would be very slow to find it.
 
     Parameters
     ----------
@@ -56,6 +58,8 @@ def alternate_least_squares(
         scores = _ridge_regression(projected, gram, ridge)
         # At the best X the quadratic form has fallen by tr(X'A Y B W) less the ridge on W.
         gained = float(np.vdot(scores, row_precision @ projected)) - ridge * float(np.trace(gram))
+        if ridge:
+            scores, loadings = _balance(scores, loadings, row_precision, col_precision)
         if gained - gain <= tol * abs(gained):
             break
         gain = gained
@@ -78,6 +82,19 @@ def closed_form(
     solver: Literal["factor", "krylov"] = "factor" if min(data.shape) <= DENSE_LIMIT else "krylov"
     parts = gpca(CentredMatrix(data), rank, *metrics, solver=solver)
     root = np.sqrt(np.maximum(parts.singular_values - ridge, 0.0))
+    return LowRank(parts.left * root, parts.right * root)
+
+
+def _balance(
+    scores: FloatArray,
+    loadings: FloatArray,
+    row_precision: sp.csr_array,
+    col_precision: sp.csr_array,
+) -> LowRank:
+    """Return the factors of the same product for which tr(X'AX) + tr(W'BW) is smallest."""
+    metrics = (Metric(len(scores), row_precision), Metric(len(loadings), col_precision))
+    parts = identify(scores, loadings, *metrics)
+    root = np.sqrt(parts.singular_values)
     return LowRank(parts.left * root, parts.right * root)
 
 

@@ -1,0 +1,134 @@
+"""The blocks of the likelihood algorithm: each lowers the same objective."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray
+from mnpca.model.low_rank import LowRank
+from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
+from mnpca.model.sparse import logdet
+from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
+from mnpca.solvers.low_rank_step import LowRankStep, alternate_least_squares, closed_form
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """Where the descent stands: X and W, A and B, and what warm starts need."""
+
+    signal: LowRank
+    row_precision: sp.csr_array
+    col_precision: sp.csr_array
+    row_start: PrecisionResult | None = None
+    col_start: PrecisionResult | None = None
+
+    def value(self, data: FloatArray, penalty: Penalty) -> float:
+        """Return the objective."""
+        return objective(data, self.signal, self.row_precision, self.col_precision, penalty)
+
+
+def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float) -> Iterate:
+    """Minimise over the row precision: a sparse precision of ``S1 = (R B R' + ridge X X')/p``."""
+    if not penalty.row_on:
+        return iterate
+    covariance = _covariance(data - iterate.signal.dense(), iterate.col_precision)
+    if penalty.ridge:
+        covariance += penalty.ridge / data.shape[1] * iterate.signal.left @ iterate.signal.left.T
+    hold_scale = penalty.col_on and not penalty.sees_scale
+    precision, result = _lower(
+        covariance,
+        penalty.row,
+        penalty.diagonal,
+        iterate.row_precision,
+        iterate.row_start,
+        tol,
+        hold_scale,
+    )
+    return replace(iterate, row_precision=precision, row_start=result)
+
+
+def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float) -> Iterate:
+    """Minimise over the column precision, with ``S2 = (R'AR + ridge W W')/n``."""
+    if not penalty.col_on:
+        return iterate
+    covariance = _covariance((data - iterate.signal.dense()).T, iterate.row_precision)
+    if penalty.ridge:
+        covariance += penalty.ridge / data.shape[0] * iterate.signal.right @ iterate.signal.right.T
+    precision, result = _lower(
+        covariance, penalty.col, penalty.diagonal, iterate.col_precision, iterate.col_start, tol
+    )
+    return replace(iterate, col_precision=precision, col_start=result)
+
+
+def gauge_step(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Iterate:
+    """Move the common scale of the two precisions to where the penalties are lowest."""
+    if not (penalty.row_on and penalty.col_on and penalty.sees_scale):
+        return iterate
+    scale = best_gauge(
+        data.shape, iterate.signal, iterate.row_precision, iterate.col_precision, penalty
+    )
+    return replace(
+        iterate,
+        row_precision=sp.csr_array(iterate.row_precision * scale),
+        col_precision=sp.csr_array(iterate.col_precision / scale),
+    )
+
+
+def signal_step(
+    data: FloatArray, iterate: Iterate, penalty: Penalty, low_rank_step: LowRankStep
+) -> Iterate:
+    """Minimise over scores and loadings; near a perfect fit rounding may prevent it."""
+    precisions = (iterate.row_precision, iterate.col_precision, penalty.ridge)
+    if low_rank_step == "closed":
+        signal = closed_form(data, iterate.signal.left.shape[1], *precisions)
+    else:
+        signal = alternate_least_squares(data, iterate.signal, *precisions)
+    if misfit(data, signal, *precisions) > misfit(data, iterate.signal, *precisions):
+        return iterate
+    return replace(iterate, signal=signal)
+
+
+def _covariance(residual: FloatArray, other_precision: sp.csr_array) -> FloatArray:
+    """Covariance of the rows of a residual, ``R P R' / m``."""
+    weighted = residual @ other_precision
+    covariance: FloatArray = weighted @ residual.T
+    covariance /= residual.shape[1]
+    return covariance
+
+
+def _lower(
+    covariance: FloatArray,
+    weight: float | FloatArray,
+    diagonal: bool,
+    precision: sp.csr_array,
+    warm: PrecisionResult | None,
+    tol: float,
+    hold_scale: bool = False,
+) -> tuple[sp.csr_array, PrecisionResult | None]:
+    """Solve for a sparse precision; keep the present one if rounding leaves that no lower.
+
+    With `hold_scale` the minimum is over precisions of log-determinant 0: by the method of
+    Lagrange it is a multiple of the free minimum.
+    """
+
+    def value(candidate: sp.csr_array) -> float:
+        row, col = candidate.tocoo().coords
+        trace = float(np.sum(covariance[row, col] * candidate.tocoo().data))
+        return trace - logdet(candidate) + absolute_sum(candidate, weight, diagonal)
+
+    try:
+        result = sparse_precision(
+            covariance, weight, penalize_diagonal=diagonal, tol=tol, init=warm
+        )
+    except NotCertifiedError as error:
+        raise NotCertifiedError(
+            "The fit ran into a noise precision without a certified solution; some rows or columns "
+            "may be fitted exactly. Use penalize_diagonal=True, larger penalties, fewer components "
+            "or a larger tol."
+        ) from error
+    found = result.precision
+    if hold_scale:
+        found = sp.csr_array(found * math.exp(-logdet(found) / len(covariance)))
+    return (precision, warm) if value(found) > value(precision) else (found, result)

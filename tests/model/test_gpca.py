@@ -1,0 +1,169 @@
+"""Generalised PCA: what its solvers find, against definitions and against each other."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator, svds
+
+from mnpca.datasets import random_sparse_precision
+from mnpca.model.gpca import CentredMatrix, gpca, identify, truncated_svd
+from mnpca.model.metric import Metric, MetricError, as_metric
+
+SOLVERS = ["factor", "krylov", "power"]
+
+
+def path_laplacian(q):
+    """Laplacian of a path: semi-definite, zero on constants."""
+    degree = np.r_[1.0, np.full(q - 2, 2.0), 1.0]
+    return np.diag(degree) - np.eye(q, k=1) - np.eye(q, k=-1)
+
+
+def metrics(kind, q, seed):
+    sparse = random_sparse_precision(q, 0.1, 20.0, seed)
+    return {
+        "identity": None,
+        "dense": sparse.toarray(),
+        "sparse": sparse,
+        "diagonal": np.random.default_rng(seed).uniform(0.5, 2.0, q),
+        "laplacian": path_laplacian(q),
+        "sparse laplacian": sp.csr_array(path_laplacian(q)),
+        "partly zero": np.r_[np.zeros(4), np.ones(q - 4)],
+    }[kind]
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((40, 30)) * np.linspace(1, 4, 30)
+
+
+def solve(data, row, col, k=3, **options):
+    n, p = data.shape
+    row, col = as_metric(row, n, "row_metric"), as_metric(col, p, "col_metric")
+    return gpca(CentredMatrix(data), k, row, col, max_iter=20000, **options), row, col
+
+
+KINDS = ["identity", "dense", "sparse", "diagonal", "laplacian", "sparse laplacian", "partly zero"]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("row_kind", KINDS)
+@pytest.mark.parametrize("col_kind", ["identity", "sparse", "laplacian", "partly zero"])
+def test_orthonormal_and_stationary(data, solver, row_kind, col_kind):
+    parts, row, col = solve(data, metrics(row_kind, 40, 1), metrics(col_kind, 30, 2), solver=solver)
+    assert parts.converged
+    assert np.all(np.diff(parts.singular_values) <= 0)
+    for basis, metric in ((parts.left, row), (parts.right, col)):
+        np.testing.assert_allclose(basis.T @ metric.apply(basis), np.eye(3), atol=1e-8)
+    # U = Y B V / d and V = Y' A U / d, in null directions of the metrics too.
+    np.testing.assert_allclose(
+        data @ col.apply(parts.right), parts.left * parts.singular_values, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        data.T @ row.apply(parts.left), parts.right * parts.singular_values, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("row_kind", KINDS)
+@pytest.mark.parametrize("col_kind", ["identity", "sparse", "laplacian", "partly zero"])
+def test_solvers_agree(data, row_kind, col_kind):
+    pair = metrics(row_kind, 40, 1), metrics(col_kind, 30, 2)
+    factor = solve(data, *pair, solver="factor")[0]
+    for other in (solve(data, *pair, solver=name)[0] for name in ("krylov", "power")):
+        np.testing.assert_allclose(other.singular_values, factor.singular_values, rtol=1e-9)
+        np.testing.assert_allclose(other.left, factor.left, atol=1e-6)
+        np.testing.assert_allclose(other.right, factor.right, atol=1e-6)
+
+
+def test_best_among_approximations_in_the_metrics(data):
+    """No rank-3 matrix is closer: the loss is the sum of the left-out squared singular values."""
+    A, B = (random_sparse_precision(q, 0.1, 20.0, q).toarray() for q in data.shape)
+    parts, *_ = solve(data, A, B)
+    residual = data - parts.low_rank().dense()
+    roots = [scipy.linalg.sqrtm(M).real for M in (A, B)]
+    values = np.linalg.svd(roots[0] @ data @ roots[1], compute_uv=False)
+    np.testing.assert_allclose(np.trace(B @ residual.T @ A @ residual), np.sum(values[3:] ** 2))
+
+
+def test_operators_and_sparse_data_with_a_mean():
+    rng = np.random.default_rng(1)
+    Y = sp.random_array((300, 200), density=0.05, rng=rng, format="csr")
+    mean = np.asarray(Y.mean(axis=0)).ravel()
+    A = random_sparse_precision(300, 0.01, 8.0, 0)
+    operator = as_metric(aslinearoperator(A), 300)
+    plain = as_metric(None, 200)
+    parts = gpca(CentredMatrix(Y, mean), 4, operator, plain, solver="krylov")
+    dense = gpca(CentredMatrix(Y.toarray() - mean), 4, as_metric(A, 300), plain)
+    np.testing.assert_allclose(parts.singular_values, dense.singular_values, rtol=1e-8)
+    np.testing.assert_allclose(parts.right, dense.right, atol=1e-6)
+    np.testing.assert_allclose(CentredMatrix(Y, mean).dense(), Y.toarray() - mean)
+
+
+def test_truncated_svd_of_a_large_sparse_matrix():
+    rng = np.random.default_rng(2)
+    Y = sp.random_array((2000, 900), density=0.01, rng=rng, format="csr")
+    expected = np.sort(svds(Y, k=5, return_singular_vectors=False))[::-1]
+    np.testing.assert_allclose(truncated_svd(Y, 5).singular_values, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_fewer_dimensions_than_components(data, solver):
+    thin = np.outer(np.arange(40.0), np.arange(30.0))
+    parts, *_ = solve(thin, None, None, k=3, solver=solver)
+    np.testing.assert_allclose(parts.low_rank().dense(), thin, atol=1e-8)
+    assert np.all(parts.singular_values[1:] < 1e-8 * parts.singular_values[0])
+    assert np.isfinite(parts.left).all()
+    assert np.isfinite(parts.right).all()
+
+
+def test_repeated_singular_values():
+    parts, *_ = solve(np.eye(20, 15), None, None, k=4, solver="krylov")
+    np.testing.assert_allclose(parts.singular_values, np.ones(4))
+
+
+def test_power_method_says_when_it_is_not_done(data):
+    row, col = (Metric(size) for size in data.shape)
+    assert not gpca(CentredMatrix(data), 2, row, col, solver="power", max_iter=2).converged
+    assert not gpca(CentredMatrix(data), 2, row, col, solver="krylov", tol=0, max_iter=1).converged
+
+
+INDEFINITE = np.eye(40) - 0.5 * np.ones((40, 40))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("metric", [-path_laplacian(40), INDEFINITE, -np.ones(40)])
+def test_negative_metrics_are_refused(data, solver, metric):
+    with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
+        solve(data, metric, None, solver=solver)
+
+
+@pytest.mark.parametrize("solver", ["krylov", "power"])
+def test_negative_operators_are_refused(data, solver):
+    with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
+        solve(data, aslinearoperator(-path_laplacian(40)), None, solver=solver)
+
+
+def test_operators_have_no_factor(data):
+    with pytest.raises(MetricError, match='use solver="krylov" or "power"'):
+        solve(data, aslinearoperator(np.eye(40)), None, solver="factor")
+
+
+def test_identify_keeps_the_product():
+    rng = np.random.default_rng(3)
+    X, W = rng.standard_normal((25, 3)), rng.standard_normal((12, 3))
+    row = as_metric(random_sparse_precision(25, 0.1, 9.0, 0), 25)
+    col = as_metric(random_sparse_precision(12, 0.2, 9.0, 1), 12)
+    parts = identify(X, W, row, col)
+    np.testing.assert_allclose(parts.low_rank().dense(), X @ W.T, atol=1e-12)
+    np.testing.assert_allclose(parts.right.T @ col.apply(parts.right), np.eye(3), atol=1e-12)
+    # It is generalised PCA of the product.
+    direct = gpca(CentredMatrix(X @ W.T), 3, row, col)
+    np.testing.assert_allclose(parts.right, direct.right, atol=1e-8)
+
+
+def test_identify_pads_what_is_missing():
+    X, W = np.ones((6, 2)), np.ones((4, 2))
+    parts = identify(X, W, Metric(6), Metric(4))
+    np.testing.assert_allclose(parts.low_rank().dense(), 2 * np.ones((6, 4)))
+    assert parts.singular_values[1] == 0

@@ -1,0 +1,79 @@
+"""The objective against the density it comes from, and its best scale."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import matrix_normal
+
+from mnpca.datasets import random_sparse_precision
+from mnpca.model.low_rank import LowRank
+from mnpca.model.objective import Penalty, absolute_sum, best_gauge, objective
+
+N, P = 6, 4
+
+
+@pytest.fixture
+def parts():
+    rng = np.random.default_rng(0)
+    signal = LowRank(rng.normal(size=(N, 2)), rng.normal(size=(P, 2)))
+    A, B = random_sparse_precision(N, 0.5, 6.0, 1), random_sparse_precision(P, 0.6, 6.0, 2)
+    return rng.normal(size=(N, P)), signal, 2 * A, B
+
+
+def test_it_is_the_negative_log_likelihood(parts):
+    Y, signal, A, B = parts
+    density = matrix_normal(
+        signal.dense(), np.linalg.inv(A.toarray()), np.linalg.inv(B.toarray())
+    ).logpdf(Y)
+    expected = -2 / (N * P) * density - np.log(2 * np.pi)
+    np.testing.assert_allclose(objective(*parts, Penalty()), expected)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_penalties(parts, diagonal):
+    _, signal, A, B = parts
+    rng = np.random.default_rng(1)
+    weights = rng.uniform(size=(N, N))
+    penalty = Penalty(weights + weights.T, 0.3, diagonal, ridge=0.7)
+    counted = (np.ones((N, N)), np.ones((P, P)))
+    if not diagonal:
+        counted = (1 - np.eye(N), 1 - np.eye(P))
+    expected = np.sum((weights + weights.T) * np.abs(A.toarray()) * counted[0]) / N
+    expected += 0.3 * np.sum(np.abs(B.toarray()) * counted[1]) / P
+    X, W = signal
+    expected += 0.7 * (np.trace(X.T @ A @ X) + np.trace(W.T @ B @ W)) / (N * P)
+    np.testing.assert_allclose(objective(*parts, penalty) - objective(*parts, Penalty()), expected)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+def test_best_gauge(parts, ridge):
+    Y, signal, A, B = parts
+    penalty = Penalty(0.2, 0.4, True, ridge)
+    t = best_gauge(Y.shape, signal, A, B, penalty)
+
+    def value(log_t):
+        return objective(Y, signal, A * np.exp(log_t), B / np.exp(log_t), penalty)
+
+    assert np.log(t) == pytest.approx(minimize_scalar(value).x, abs=1e-5)
+    assert value(np.log(t)) < value(0.0)
+
+
+def test_no_penalty_no_gauge(parts):
+    Y, signal, A, B = parts
+    assert best_gauge(Y.shape, signal, A, B, Penalty(0.2, 0.0)) == 1.0
+
+
+def test_which_sides_are_on():
+    penalty = Penalty(0.0, np.ones((3, 3)))
+    assert not penalty.row_on
+    assert penalty.col_on
+    assert not penalty.sees_scale
+    assert Penalty(0.1, np.ones((3, 3))).sees_scale
+    assert not Penalty(0.1, 0.1, diagonal=False).sees_scale
+    assert not Penalty(0.1, np.ones((3, 3)) - np.eye(3)).sees_scale
+
+
+def test_absolute_sum_of_a_number():
+    A = random_sparse_precision(5, 0.5, 6.0, 1)
+    assert absolute_sum(A, 2.0, True) == pytest.approx(2 * np.abs(A.toarray()).sum())
+    assert absolute_sum(A, 2.0, False) == pytest.approx(2 * np.abs(A.toarray()).sum() - 10)

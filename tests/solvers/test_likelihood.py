@@ -1,0 +1,222 @@
+"""The likelihood algorithm: every block lowers the one objective, and where it ends."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnpca.datasets import make_low_rank_matrix_normal, make_paper_small
+from mnpca.metrics import psnr
+from mnpca.model.low_rank import LowRank
+from mnpca.model.objective import Penalty
+from mnpca.model.sparse import logdet
+from mnpca.precision import NotCertifiedError, PrecisionResult
+from mnpca.solvers.likelihood import begin, fit_likelihood
+from mnpca.solvers.likelihood_blocks import Iterate, col_step, gauge_step, row_step, signal_step
+from mnpca.solvers.low_rank_step import alternate_least_squares, closed_form
+
+TOL = 1e-8
+
+
+def start(data, rank):
+    return begin(data, rank, Penalty(), "svd")
+
+
+@st.composite
+def problems(draw):
+    n = draw(st.integers(3, 9))
+    p = draw(st.sampled_from([n, max(3, n - draw(st.integers(1, 4))), n + draw(st.integers(1, 5))]))
+    rank = draw(st.integers(1, min(n, p) - 1))
+    alphas = [draw(st.sampled_from([0.0, 0.02, 0.1, 0.5])) for _ in range(2)]
+    penalty = Penalty(
+        *alphas,
+        diagonal=draw(st.booleans()),
+        ridge=draw(st.sampled_from([0.0, 0.01, 0.5])),
+    )
+    seed = draw(st.integers(0, 2**31 - 1))
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(n, p)) * np.exp(rng.normal(size=p))
+    data += 2 * rng.normal(size=(n, rank)) @ rng.normal(size=(rank, p))
+    return data, rank, penalty, draw(st.sampled_from(["als", "closed"]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_every_block_lowers_the_objective(problem):
+    data, rank, penalty, low_rank_step = problem
+    iterate = start(data, rank)
+    now = iterate.value(data, penalty)
+    for _ in range(3):
+        for step in (
+            lambda it: row_step(data, it, penalty, tol=TOL),
+            lambda it: col_step(data, it, penalty, tol=TOL),
+            lambda it: gauge_step(data, it, penalty),
+            lambda it: signal_step(data, it, penalty, low_rank_step),
+        ):
+            iterate = step(iterate)
+            before, now = now, iterate.value(data, penalty)
+            assert now <= before + 1e-10 * max(1.0, abs(before))
+        assert not penalty.row_on or logdet(iterate.row_precision) > -np.inf
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_low_rank_matrix_normal(40, 25, 2, density=0.06, condition=8, random_state=0).Y
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05])
+@pytest.mark.parametrize("low_rank_step", ["als", "closed"])
+def test_it_ends_where_no_block_can_improve(data, ridge, low_rank_step):
+    penalty = Penalty(0.15, 0.1, True, ridge)
+    fit = fit_likelihood(data, 2, penalty, low_rank_step=low_rank_step, tol=1e-9, max_iter=500)
+    assert fit.converged
+    assert np.all(np.diff(fit.history) <= 1e-12)
+    end = Iterate(fit.signal, fit.row_precision, fit.col_precision)
+    assert end.value(data, penalty) == pytest.approx(fit.history[-1], abs=1e-12)
+    for step in (row_step, col_step):
+        better = step(data, end, penalty, tol=1e-10).value(data, penalty)
+        assert better == pytest.approx(fit.history[-1], abs=1e-7)
+    for low_rank in ("als", "closed"):
+        better = signal_step(data, end, penalty, low_rank).value(data, penalty)
+        assert better == pytest.approx(fit.history[-1], abs=1e-6)
+
+
+def test_the_two_low_rank_steps_end_alike(data):
+    fits = [
+        fit_likelihood(data, 2, Penalty(0.15, 0.1), low_rank_step=step, tol=1e-9, max_iter=500)
+        for step in ("als", "closed")
+    ]
+    assert fits[0].history[-1] == pytest.approx(fits[1].history[-1], abs=1e-6)
+    np.testing.assert_allclose(fits[0].signal.dense(), fits[1].signal.dense(), atol=1e-2)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_low_rank_steps_solve_the_same_problem(data, ridge):
+    first = fit_likelihood(data, 2, Penalty(0.15, 0.1), max_iter=2, tol=1e-12)
+    A, B = first.row_precision, first.col_precision
+    closed = closed_form(data, 2, A, B, ridge)
+    als = alternate_least_squares(data, first.signal, A, B, ridge, tol=1e-14, max_iter=5000)
+    np.testing.assert_allclose(als.dense(), closed.dense(), atol=1e-5)
+    # Neither can be improved by least squares in one factor.
+    X, W = closed
+    again = data @ (B @ W) @ np.linalg.inv(W.T @ (B @ W) + ridge * np.eye(2))
+    np.testing.assert_allclose(again, X, atol=1e-8)
+    again = data.T @ (A @ X) @ np.linalg.inv(X.T @ (A @ X) + ridge * np.eye(2))
+    np.testing.assert_allclose(again, W, atol=1e-8)
+
+
+def test_closed_form_of_large_data_needs_products_only(monkeypatch, data):
+    eye = [sp.eye_array(size, format="csr") for size in data.shape]
+    small = closed_form(data, 2, *eye, 0.1)
+    monkeypatch.setattr("mnpca.solvers.low_rank_step.DENSE_LIMIT", 1)
+    np.testing.assert_allclose(closed_form(data, 2, *eye, 0.1).dense(), small.dense(), atol=1e-8)
+
+
+def test_data_of_lower_rank_than_asked():
+    flat = np.outer(np.arange(1.0, 9.0), np.ones(6))
+    eye = [sp.eye_array(size, format="csr") for size in flat.shape]
+    signal = alternate_least_squares(flat, start(flat, 3).signal, *eye, 0.0)
+    np.testing.assert_allclose(signal.dense(), flat, atol=1e-8)
+
+
+@pytest.mark.parametrize("side", ["row", "col"])
+def test_a_zero_penalty_switches_a_side_off(data, side):
+    penalty = Penalty(0.0, 0.1) if side == "row" else Penalty(0.1, 0.0)
+    fit = fit_likelihood(data, 2, penalty)
+    off, on = fit.row_precision, fit.col_precision
+    if side == "col":
+        off, on = on, off
+    assert (off != sp.eye_array(len(off.diagonal()))).nnz == 0
+    assert on.nnz > len(on.diagonal())
+
+
+def test_masks_rule_edges_out(data):
+    p = data.shape[1]
+    mask = np.full((p, p), 0.02)
+    mask[:5, 5:] = mask[5:, :5] = 1e6
+    fit = fit_likelihood(data, 2, Penalty(0.0, mask))
+    B = fit.col_precision.toarray()
+    assert np.all(B[:5, 5:] == 0)
+    assert np.count_nonzero(np.triu(B, 1)) > 0
+
+
+def test_an_unpenalised_diagonal_holds_the_scale():
+    """The free problem has no minimum: B would lose its penalty as A grows without edges."""
+    data = make_paper_small(8, 0, n_samples=120, n_features=80, density=0.02)
+    fit = fit_likelihood(data.Y, 2, Penalty(0.3, 0.3, diagonal=False))
+    assert fit.converged
+    assert logdet(fit.row_precision) == pytest.approx(0, abs=1e-10)
+    assert psnr(fit.signal.dense(), data.signal) > 12
+
+
+def test_an_exact_fit_is_an_error_that_says_what_to_do():
+    """Without a penalty on the diagonal, components may explain a column completely."""
+    data = np.random.default_rng(0).normal(size=(12, 6))
+    with pytest.raises(NotCertifiedError, match="Use penalize_diagonal=True"):
+        fit_likelihood(data, 4, Penalty(0.0, 0.05, diagonal=False), max_iter=500, tol=1e-9)
+
+
+@pytest.mark.parametrize("iteration", [1, 3, -3, -1])
+def test_resuming_continues_to_the_bit(data, iteration):
+    states = []
+    penalty = Penalty(0.1, 0.05)
+    options = {"tol": 1e-9, "max_iter": 12}
+    whole = fit_likelihood(
+        data, 2, penalty, report=lambda progress: states.append(progress.state()), **options
+    )
+    rest = fit_likelihood(data, 2, penalty, resume=states[iteration], **options)
+    assert rest.history == whole.history
+    np.testing.assert_array_equal(rest.signal.dense(), whole.signal.dense())
+    assert (rest.row_precision != whole.row_precision).nnz == 0
+    last = fit_likelihood(data, 2, penalty, resume=states[-1], **options)
+    assert last.history == whole.history
+
+
+def test_a_worse_solution_is_not_taken(data, monkeypatch):
+    """A solver that stops early must not raise the objective."""
+    iterate = start(data, 2)
+    penalty = Penalty(0.1, 0.1)
+    better = row_step(data, iterate, penalty, tol=TOL)
+
+    def poor(covariance, alpha, **options):
+        q = len(covariance)
+        return PrecisionResult(100 * sp.eye_array(q, format="csr"), 0.0, 0.0, 1, np.arange(q))
+
+    monkeypatch.setattr("mnpca.solvers.likelihood_blocks.sparse_precision", poor)
+    assert row_step(data, better, penalty, tol=TOL).row_precision is better.row_precision
+
+
+@pytest.mark.parametrize("name", ["svd", "scales"])
+def test_starts_are_balanced(data, name):
+    signal = begin(data, 2, Penalty(0.1, 0.1), name).signal
+    assert isinstance(signal, LowRank)
+    if name == "svd":
+        sizes = [np.linalg.norm(factor, axis=0) for factor in signal]
+        np.testing.assert_allclose(*sizes)
+
+
+def test_scaled_start_sees_a_signal_below_the_noise():
+    """Rows and columns of large variance hide the signal from the SVD, not from scaled data."""
+    rng = np.random.default_rng(0)
+    signal = np.outer(np.sign(rng.normal(size=80)), np.ones(60))
+    noise = (
+        rng.normal(size=(80, 60)) * np.exp(rng.normal(size=60)) * np.exp(rng.normal(size=(80, 1)))
+    )
+    errors = [
+        np.mean((begin(signal + noise, 1, Penalty(0.1, 0.1), name).signal.dense() - signal) ** 2)
+        for name in ("svd", "scales")
+    ]
+    assert errors[1] < 0.5 * errors[0]
+
+
+def test_the_lower_end_is_kept():
+    data = make_paper_small(96, 0).Y
+    penalty = Penalty(0.6, 0.6)
+    ends = {
+        name: fit_likelihood(data, 2, penalty, start=name) for name in ("best", "svd", "scales")
+    }
+    assert ends["best"].history == min(
+        (ends["svd"].history, ends["scales"].history), key=lambda history: history[-1]
+    )
+    assert ends["svd"].history[-1] != ends["scales"].history[-1]
