@@ -21,12 +21,12 @@ class WassersteinMNPCA(MatrixNormalEstimator):
     """PCA with correlated noise, by the Wasserstein distance of whitened noise to white noise.
 
     Estimates ``Y = X W' + E`` with ``E ~ MN(0, inv A, inv B)``. With A = Q'Q and B = R'R, the
-    residual E of the best signal is whitened to Z = Q E R', and
+    residual E of the best signal is whitened to Z = Q E R', and::
 
-        relaxed:   |Z|_F^2 / (np)^(1/2) - 2 sigma |Z|_* / (np)^(1/4)
-        original:  |Z|_F^4 / (np) - 2 sigma |Z|_*^2 / (np)^(1/2)
+        relaxed:   |Z|_F^2 / (np)^(1/2) - 2 |Z|_* / (np)^(1/4)
+        original:  |Z|_F^4 / (np) - 2 |Z|_*^2 / (np)^(1/2)
 
-    plus ``alpha_row |A|_1 + alpha_col |B|_1`` is minimised [1]_ (|.|_* is the nuclear norm).
+    plus ``alpha_row |A|_1 + alpha_col |B|_1`` is minimised [1]_ (``|.|_*`` is the nuclear norm).
 
     Parameters
     ----------
@@ -45,9 +45,6 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         ``gradient``: the paper's algorithm, Adam steps on Q and R from the identity in float32,
         five on each in a round. It works on X as it is, so X should have noise of about unit
         variance. It gives no exact zeros, and depends on its start as the paper reports.
-    sigma : float, default=1.0
-        Scale of the white noise. For the relaxed objective it is equivalent to dividing both
-        penalties; the original one depends on it.
     center : bool, default=True
         Whether to subtract the mean of every column. The paper's experiments do not.
     max_iter : int, default=500
@@ -113,7 +110,6 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         "alpha_col": [Interval(Real, 0, None, closed="left")],
         "objective": [StrOptions(set(DISCREPANCIES))],
         "method": [StrOptions(set(TOLERANCE))],
-        "sigma": [Interval(Real, 0, None, closed="neither")],
         "center": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
@@ -129,7 +125,6 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         alpha_col=0.05,
         objective="relaxed",
         method="convex",
-        sigma=1.0,
         center=True,
         max_iter=500,
         tol=None,
@@ -141,7 +136,6 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         self.alpha_col = alpha_col
         self.objective = objective
         self.method = method
-        self.sigma = sigma
         self.center = center
         self.max_iter = max_iter
         self.tol = tol
@@ -211,7 +205,7 @@ class WassersteinMNPCA(MatrixNormalEstimator):
 
     def _solve(self, data, rank, **progress):
         alpha = Pair(float(self.alpha_row), float(self.alpha_col))
-        common = {"sigma": self.sigma, "max_iter": self.max_iter, **progress}
+        common = {"max_iter": self.max_iter, **progress}
         common["tol"] = TOLERANCE[self.method] if self.tol is None else self.tol
         if self.method == "convex":
             return fit_convex(data, rank, alpha, **common)

@@ -3,14 +3,18 @@
 With precisions A = Q'Q and B = R'R and a residual E (n x p), both objectives compare the whitened
 residual Z = Q E R' with white noise, and see nothing of it but its singular values s:
 
-    relaxed    sum(s^2) / (np)^(1/2) - 2 sigma sum(s) / (np)^(1/4)
-    original   sum(s^2)^2 / (np) - 2 sigma sum(s)^2 / (np)^(1/2)
+    relaxed    sum(s^2) / (np)^(1/2) - 2 sum(s) / (np)^(1/4)
+    original   sum(s^2)^2 / (np) - 2 sum(s)^2 / (np)^(1/2)
+
+The paper puts a noise scale sigma before the second term. It is left out, because it changes
+nothing but the meaning of the penalties: with A and B multiplied by sigma, the relaxed objective
+is sigma^2 times the one above (for the original, by sigma^(1/2) and sigma^2).
 
 Let g_i be the derivative with respect to s_i^2, and Z = U diag(s) V'. Then
 
     d/dA = E R' V diag(g) V' R E',        d/dB = E' Q' U diag(g) U' Q E.
 
-The part of g that stems from sum(s), -sigma/s up to a factor, makes the polar factor U V' of Z:
+The part of g that stems from sum(s), -1/s up to a factor, makes the polar factor U V' of Z:
 Q E R' V diag(1/s) V' = U V'. The eigenvectors of the smaller Gram matrix of Z therefore do all
 that the paper does with singular value decompositions. In the factors, d/dQ = 2 Q d/dA.
 """
@@ -23,28 +27,28 @@ import scipy.linalg
 
 from mnpca._typing import FloatArray
 
-Discrepancy: TypeAlias = Callable[[FloatArray, int, float], tuple[float, FloatArray]]
-"""Takes the singular values s, np and sigma; gives the value and its derivatives in s^2."""
+Discrepancy: TypeAlias = Callable[[FloatArray, int], tuple[float, FloatArray]]
+"""Takes the singular values s and np; gives the value and its derivatives in s^2."""
 
 
-def relaxed(singular_values: FloatArray, size: int, sigma: float) -> tuple[float, FloatArray]:
-    """Return ``sum(s^2)/(np)^(1/2) - 2 sigma sum(s)/(np)^(1/4)`` and its derivatives in s^2.
+def relaxed(singular_values: FloatArray, size: int) -> tuple[float, FloatArray]:
+    """Return ``sum(s^2)/(np)^(1/2) - 2 sum(s)/(np)^(1/4)`` and its derivatives in s^2.
 
-    Each singular value does best at ``sigma (np)^(1/4)``.
+    Each singular value does best at ``(np)^(1/4)``.
     """
     root = size**0.5
     total = float(singular_values.sum())
-    value = float(np.vdot(singular_values, singular_values)) / root - 2 * sigma * total / root**0.5
-    return value, 1 / root - sigma / (root**0.5 * singular_values)
+    value = float(np.vdot(singular_values, singular_values)) / root - 2 * total / root**0.5
+    return value, 1 / root - 1 / (root**0.5 * singular_values)
 
 
-def original(singular_values: FloatArray, size: int, sigma: float) -> tuple[float, FloatArray]:
-    """Return ``sum(s^2)^2/(np) - 2 sigma sum(s)^2/(np)^(1/2)`` and its derivatives in s^2."""
+def original(singular_values: FloatArray, size: int) -> tuple[float, FloatArray]:
+    """Return ``sum(s^2)^2/(np) - 2 sum(s)^2/(np)^(1/2)`` and its derivatives in s^2."""
     root = size**0.5
     total = float(singular_values.sum())
     square = float(np.vdot(singular_values, singular_values))
-    value = square**2 / size - 2 * sigma * total**2 / root
-    return value, 2 * square / size - 2 * sigma * total / (root * singular_values)
+    value = square**2 / size - 2 * total**2 / root
+    return value, 2 * square / size - 2 * total / (root * singular_values)
 
 
 DISCREPANCIES: dict[str, Discrepancy] = {"relaxed": relaxed, "original": original}

@@ -30,7 +30,6 @@ def fit_convex(
     rank: int,
     alpha: Pair[float],
     *,
-    sigma: float = 1.0,
     tol: float = 1e-5,
     max_iter: int = 500,
     report: Report = silent,
@@ -46,8 +45,6 @@ def fit_convex(
         Number of components. Where they explain Y exactly, the precisions are identities.
     alpha : Pair of float
         Weights of |A|_1 and |B|_1, for a residual of mean square one.
-    sigma : float, default=1.0
-        Scale of the white noise.
     tol : float, default=1e-5
         Relative decrease of the objective over five steps at which to stop.
     max_iter : int, default=500
@@ -60,7 +57,6 @@ def fit_convex(
             data.T,
             rank,
             alpha.swapped(),
-            sigma=sigma,
             tol=tol,
             max_iter=max_iter,
             report=report,
@@ -70,7 +66,7 @@ def fit_convex(
     exact = exact_fit(data, rank)
     if exact is not None:
         return exact
-    problem, start = make_problem(data, rank, alpha, sigma)
+    problem, start = make_problem(data, rank, alpha)
     precision, history, converged = descend(problem, start, tol, max_iter, report, resume)
     return WassersteinFit(each(sp.csr_array, precision), history, converged)
 

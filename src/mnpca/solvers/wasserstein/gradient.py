@@ -36,7 +36,6 @@ def fit_gradient(
     alpha: Pair[float],
     *,
     discrepancy: Discrepancy = relaxed,
-    sigma: float = 1.0,
     tol: float = 1e-3,
     max_iter: int = 500,
     report: Report = silent,
@@ -57,8 +56,6 @@ def fit_gradient(
         Weights of |Q'Q|_1 and |R'R|_1.
     discrepancy : Discrepancy, default=relaxed
         Objective, one of `mnpca.model.wasserstein.DISCREPANCIES`.
-    sigma : float, default=1.0
-        Scale of the white noise.
     tol : float, default=1e-3
         Relative change between the mean objectives of the last ten rounds and of the ten before
         at which the fit counts as converged.
@@ -70,7 +67,7 @@ def fit_gradient(
     exact = exact_fit(data, rank)
     if exact is not None:
         return exact
-    descent = Descent(data, rank, alpha, discrepancy, sigma)
+    descent = Descent(data, rank, alpha, discrepancy)
     if resume is not None:
         descent.restore(resume)
     residual, value = descent.residual()
@@ -90,7 +87,7 @@ class Descent:
 
     Parameters
     ----------
-    data, rank, alpha, discrepancy, sigma
+    data, rank, alpha, discrepancy
         As for `fit_gradient`.
     """
 
@@ -100,7 +97,6 @@ class Descent:
         rank: int,
         alpha: Pair[float],
         discrepancy: Discrepancy,
-        sigma: float,
     ) -> None:
         self.flipped = data.shape[0] < data.shape[1]
         data = data.T if self.flipped else data
@@ -108,7 +104,6 @@ class Descent:
         self.rank = rank
         self.alpha = alpha.swapped() if self.flipped else alpha
         self.discrepancy = discrepancy
-        self.sigma = sigma
         self.factor: Matrices = each(lambda size: np.eye(size, dtype=np.float32), Pair(*data.shape))
         self.adam = each(Adam, self.factor)
 
@@ -131,7 +126,7 @@ class Descent:
         whitened = q @ carried
         parts = spectrum(whitened.T @ whitened, slice(None))
         noise, leading = parts.singular_values[: -self.rank], parts.vectors[:, -self.rank :]
-        value, _ = self.discrepancy(noise, self.data.size, self.sigma)
+        value, _ = self.discrepancy(noise, self.data.size)
         for factor, alpha in zip(self.factor, self.alpha, strict=True):
             value += alpha * float(np.abs(factor.T @ factor).sum(dtype=np.float64))
         back = np.linalg.solve(r, leading)
@@ -159,7 +154,7 @@ class Descent:
     def _noise(self, gram: FloatArray) -> tuple[Spectrum, FloatArray]:
         """Return the spectrum of the whitened residual, which lacks k directions, and slopes."""
         parts = spectrum(gram, slice(self.rank, None))
-        return parts, self.discrepancy(parts.singular_values, self.data.size, self.sigma)[1]
+        return parts, self.discrepancy(parts.singular_values, self.data.size)[1]
 
     def _move(self, side: int, gradient: FloatArray, precision: FloatArray) -> None:
         """Take one step against ``2 Q (dF/dA + alpha sign(A))``; overwrites its arguments."""

@@ -44,15 +44,12 @@ class Problem:
         Weights of |A|_1 and |B|_1.
     barrier : Pair of float
         Weights of -logdet A and -logdet B.
-    sigma : float
-        Scale of the white noise.
     """
 
     data: FloatArray
     rank: int
     alpha: Pair[float]
     barrier: Pair[float]
-    sigma: float
 
     def at(self, precision: Matrices) -> Point | None:
         """Return the objective at A and B, or None where one is not positive definite.
@@ -67,7 +64,7 @@ class Problem:
         carried = self.data @ factor.col
         weighted = precision.row @ carried
         parts = spectrum(carried.T @ weighted, slice(0, self.data.shape[1] - self.rank))
-        value, slope = relaxed(parts.singular_values, self.data.size, self.sigma)
+        value, slope = relaxed(parts.singular_values, self.data.size)
         value += sum(each(_restraint, precision, factor, self.alpha, self.barrier))
         return Point(precision, value, factor, carried, weighted, parts, slope)
 

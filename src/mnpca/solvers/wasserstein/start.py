@@ -17,9 +17,7 @@ class PenaltyError(ValueError):
     """The penalty outweighs the noise."""
 
 
-def make_problem(
-    data: FloatArray, rank: int, alpha: Pair[float], sigma: float
-) -> tuple[Problem, Matrices]:
+def make_problem(data: FloatArray, rank: int, alpha: Pair[float]) -> tuple[Problem, Matrices]:
     """Return the problem and the diagonal precisions to start from.
 
     They are the inverse scales r and c with which ``y_ij / sqrt(r_i c_j)`` has rows and columns of
@@ -38,17 +36,15 @@ def make_problem(
     residual = scaled - truncated_svd(scaled, rank).low_rank().dense()
     noise = float(np.sqrt(np.mean((residual * back) ** 2)))
     scale = Pair(scale.row, scale.col / noise)
-    multiple = best_multiples(residual, each(lambda by: float(np.sum(by**-2)), scale), alpha, sigma)
+    multiple = best_multiples(residual, each(lambda by: float(np.sum(by**-2)), scale), alpha)
     start = each(lambda by, times: np.diag(times * by**-2), scale, multiple)
     barrier = each(
         lambda side, weight: BARRIER * weight * float(np.trace(side)) / len(side), start, alpha
     )
-    return Problem(data / noise, rank, alpha, barrier, sigma), start
+    return Problem(data / noise, rank, alpha, barrier), start
 
 
-def best_multiples(
-    whitened: FloatArray, traces: Pair[float], alpha: Pair[float], sigma: float
-) -> Pair[float]:
+def best_multiples(whitened: FloatArray, traces: Pair[float], alpha: Pair[float]) -> Pair[float]:
     """Return a and b such that the objective is lowest at a A and b B, for diagonal A and B.
 
     The penalties ``a x + b y`` are lowest for a given product ab where they are equal; with
@@ -64,7 +60,7 @@ def best_multiples(
     row, col = each(lambda weight, trace: weight * trace, alpha, traces)
     values = np.linalg.svd(whitened, compute_uv=False)
     root = whitened.size**0.5
-    gain = sigma * float(values.sum()) / root**0.5
+    gain = float(values.sum()) / root**0.5
     cost = (row * col) ** 0.5
     if gain <= cost:
         raise PenaltyError(
