@@ -1,6 +1,12 @@
 """PCA for correlated noise: a low-rank signal and two sparse noise networks from one matrix."""
 
-from mnpca.estimators import MNPCA, GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
+from mnpca.estimators import (
+    MNPCA,
+    GeneralizedPCA,
+    LikelihoodMNPCA,
+    SparsePrecision,
+    WassersteinMNPCA,
+)
 from mnpca.estimators._saving import load
 from mnpca.precision import sparse_precision, sparse_precision_path
 
@@ -10,6 +16,7 @@ __all__ = [
     "MNPCA",
     "GeneralizedPCA",
     "LikelihoodMNPCA",
+    "SparsePrecision",
     "WassersteinMNPCA",
     "__version__",
     "load",

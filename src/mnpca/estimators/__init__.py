@@ -3,6 +3,7 @@
 from mnpca.estimators.generalized_pca import GeneralizedPCA
 from mnpca.estimators.likelihood import LikelihoodMNPCA
 from mnpca.estimators.mnpca import MNPCA
+from mnpca.estimators.sparse_precision import SparsePrecision
 from mnpca.estimators.wasserstein import WassersteinMNPCA
 
-__all__ = ["MNPCA", "GeneralizedPCA", "LikelihoodMNPCA", "WassersteinMNPCA"]
+__all__ = ["MNPCA", "GeneralizedPCA", "LikelihoodMNPCA", "SparsePrecision", "WassersteinMNPCA"]

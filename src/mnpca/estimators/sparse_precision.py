@@ -1,0 +1,163 @@
+"""Sparse precision of samples, as a scikit-learn estimator."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mnpca.estimators._saving import SaveMixin
+from mnpca.estimators._validation import validate_training
+from mnpca.model.sparse import logdet
+from mnpca.precision import choose_penalty, sparse_precision
+
+
+class SparsePrecision(SaveMixin, BaseEstimator):
+    """Sparse inverse covariance of Gaussian samples (the graphical lasso).
+
+    Minimises ``-logdet(T) + tr(S T) + alpha sum_{i != j} |T_ij|``, S the covariance of the
+    samples. The zeros of the precision T are pairs of features that are independent given all
+    others.
+
+    The penalty is in units of the covariance: bring features of different units to one scale
+    first, for instance with `sklearn.preprocessing.StandardScaler`.
+
+    Parameters
+    ----------
+    alpha : float, "bic" or "ebic", default="ebic"
+        Penalty, or the criterion that chooses it: the Bayesian information criterion or its
+        extension for many features.
+    penalize_diagonal : bool, default=False
+        Whether the diagonal is penalised too.
+    center : bool, default=True
+        Whether to subtract the mean of every column.
+    tol : float, default=1e-4
+        Largest duality gap, divided by the number of features.
+
+    Attributes
+    ----------
+    precision_ : scipy.sparse.csr_array of shape (n_features, n_features)
+        Sparse precision.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Its inverse.
+    location_ : ndarray of shape (n_features,)
+        Mean of the columns; zeros if ``center=False``.
+    alpha_ : float
+        The penalty used.
+    alphas_, criterion_ : ndarray
+        Penalties tried and the criterion at each; only if ``alpha`` names a criterion.
+    objective_ : float
+        Value of the problem at ``precision_``.
+    duality_gap_ : float
+        Bound on its distance from the optimum.
+    n_iter_ : int
+        Sweeps of the slowest connected component.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Their names, if X has any.
+
+    See Also
+    --------
+    mnpca.sparse_precision : The same from a covariance matrix, with matrices of penalties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mnpca import SparsePrecision
+    >>> X = np.random.default_rng(0).normal(size=(200, 4))
+    >>> X[:, 1] += X[:, 0]
+    >>> model = SparsePrecision(alpha="ebic").fit(X)
+    >>> (model.precision_.toarray() != 0).astype(int)
+    array([[1, 1, 0, 0],
+           [1, 1, 0, 0],
+           [0, 0, 1, 0],
+           [0, 0, 0, 1]])
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "ebic"})],
+        "penalize_diagonal": ["boolean"],
+        "center": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(self, alpha="ebic", *, penalize_diagonal=False, center=True, tol=1e-4):
+        self.alpha = alpha
+        self.penalize_diagonal = penalize_diagonal
+        self.center = center
+        self.tol = tol
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Estimate the precision.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples by rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        X = validate_training(self, X).astype(np.float64, copy=False)
+        self.location_ = X.mean(axis=0) if self.center else np.zeros(X.shape[1])
+        centred = X - self.location_
+        covariance = centred.T @ centred / len(X)
+        _check_variances(covariance, X)
+        options = {"penalize_diagonal": self.penalize_diagonal, "tol": self.tol}
+        for name in ("alphas_", "criterion_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if isinstance(self.alpha, str):
+            choice = choose_penalty(covariance, len(X), self.alpha, **options)
+            self.alphas_, self.criterion_ = choice.alphas, choice.criterion
+            self.alpha_, result = choice.alpha, choice.result
+        else:
+            self.alpha_ = float(self.alpha)
+            result = sparse_precision(covariance, self.alpha_, **options)
+        self.precision_ = result.precision
+        self.covariance_ = result.covariance
+        self.objective_ = result.objective
+        self.duality_gap_ = result.duality_gap
+        self.n_iter_ = result.n_iter
+        return self
+
+    def score_samples(self, X):
+        """Log-likelihood of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, seen or unseen.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        centred = X - self.location_
+        distance = np.einsum("ij,ij->i", centred @ self.precision_, centred)
+        constant = X.shape[1] * np.log(2.0 * np.pi) - logdet(self.precision_)
+        return -0.5 * (distance + constant)
+
+    def score(self, X, y=None):
+        """Mean log-likelihood per row of held-out rows."""
+        return float(np.mean(self.score_samples(X)))
+
+
+def _check_variances(covariance, X):
+    """Refuse columns without variation, by name, before the solver does by number."""
+    # Rounding leaves a constant column of size c a variance of about (eps c)^2.
+    scale = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
+    constant = np.flatnonzero(np.diagonal(covariance) <= (1e-13 * scale) ** 2)
+    if constant.size:
+        raise ValueError(
+            f"X has {constant.size} constant column(s), the first at {constant[0]}, whose "
+            "precision is infinite: drop them."
+        )
