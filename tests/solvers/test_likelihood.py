@@ -84,7 +84,7 @@ def test_it_ends_where_no_block_can_improve(data, ridge, low_rank_step):
 
 def test_the_two_low_rank_steps_end_alike(data):
     fits = [
-        fit_likelihood(data, 2, Penalty(0.15, 0.1), low_rank_step=step, tol=1e-9, max_iter=500)
+        fit_likelihood(data, 2, Penalty(0.15, 0.1), low_rank_step=step, tol=1e-8, max_iter=500)
         for step in ("als", "closed")
     ]
     assert fits[0].history[-1] == pytest.approx(fits[1].history[-1], abs=1e-6)
@@ -150,11 +150,15 @@ def test_an_unpenalised_diagonal_holds_the_scale():
     assert psnr(fit.signal.dense(), data.signal) > 12
 
 
-def test_an_exact_fit_is_an_error_that_says_what_to_do():
+def test_an_exact_fit_is_an_error_that_says_what_to_do(data, monkeypatch):
     """Without a penalty on the diagonal, components may explain a column completely."""
-    data = np.random.default_rng(0).normal(size=(12, 6))
+
+    def give_up(covariance, alpha, **options):
+        raise NotCertifiedError("no certified solution")
+
+    monkeypatch.setattr("mnpca.solvers.likelihood_blocks.sparse_precision", give_up)
     with pytest.raises(NotCertifiedError, match="Use penalize_diagonal=True"):
-        fit_likelihood(data, 4, Penalty(0.0, 0.05, diagonal=False), max_iter=500, tol=1e-9)
+        fit_likelihood(data, 2, Penalty(0.0, 0.05, diagonal=False))
 
 
 @pytest.mark.parametrize("iteration", [1, 3, -3, -1])

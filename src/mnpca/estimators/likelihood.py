@@ -56,9 +56,9 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         How X and W are updated: by alternating least squares, or by generalised PCA at once.
     center : bool, default=True
         Whether to subtract the mean of every column. The paper's experiments do not.
-    max_iter : int, default=100
+    max_iter : int, default=200
         Largest number of iterations.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         The fit ends when an iteration changes the objective by at most this (relative to the
         objective where that exceeds 1).
     random_state : None
@@ -141,8 +141,8 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         start="best",
         low_rank_step="als",
         center=True,
-        max_iter=100,
-        tol=1e-6,
+        max_iter=200,
+        tol=1e-5,
         random_state=None,
         verbose=0,
     ):

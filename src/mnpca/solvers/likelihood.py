@@ -51,8 +51,8 @@ def fit_likelihood(
     *,
     start: Start = "best",
     low_rank_step: LowRankStep = "als",
-    tol: float = 1e-6,
-    max_iter: int = 100,
+    tol: float = 1e-5,
+    max_iter: int = 200,
     report: Report = silent,
     resume: State | None = None,
 ) -> LikelihoodFit:
@@ -71,9 +71,9 @@ def fit_likelihood(
         mean squares, or both; then the lower end is kept.
     low_rank_step : {"als", "closed"}, default="als"
         Alternating least squares, or generalised PCA.
-    tol : float, default=1e-6
+    tol : float, default=1e-5
         Change of the objective at which to stop; precisions are solved ten times as accurately.
-    max_iter : int, default=100
+    max_iter : int, default=200
         Largest number of iterations.
     report, resume
         See `mnpca.solvers.progress`.
