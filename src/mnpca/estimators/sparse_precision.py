@@ -34,6 +34,8 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         Whether to subtract the mean of every column.
     tol : float, default=1e-4
         Largest duality gap, divided by the number of features.
+    random_state : None or int, default=None
+        Not used: the fit is deterministic. Here so that all estimators take it.
 
     Attributes
     ----------
@@ -81,13 +83,17 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         "penalize_diagonal": ["boolean"],
         "center": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
     }
 
-    def __init__(self, alpha="ebic", *, penalize_diagonal=False, center=True, tol=1e-4):
+    def __init__(
+        self, alpha="ebic", *, penalize_diagonal=False, center=True, tol=1e-4, random_state=None
+    ):
         self.alpha = alpha
         self.penalize_diagonal = penalize_diagonal
         self.center = center
         self.tol = tol
+        self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
