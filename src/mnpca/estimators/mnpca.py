@@ -1,10 +1,12 @@
 """The flagship as a scikit-learn estimator."""
 
+import warnings
 from dataclasses import asdict
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -38,7 +40,8 @@ class MNPCA(MatrixNormalEstimator):
     tol : float, default=1e-2
         A stage ends when the signal changes by less than this share.
     random_state : int, RandomState instance or None, default=None
-        Source of the random start of the subspace iteration.
+        Source of the random start of the subspace iteration, on which the result depends by
+        rounding only; None is a fixed start, so that fits can be repeated and resumed.
     verbose : int, default=0
         Whether to print every iteration.
 
@@ -105,7 +108,7 @@ class MNPCA(MatrixNormalEstimator):
         """
         X = self._validate_training(X)
         data = X.astype(np.float64, copy=False)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = self._seed()
         structure = "graph" if self.noise == "auto" else self.noise
         common = {"center": self.center, "max_iter": self.max_iter, "tol": self.tol}
         with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
@@ -116,7 +119,7 @@ class MNPCA(MatrixNormalEstimator):
                 fit, trials = fit_auto_rank(data, settings, report, resume)
                 self.rank_path_ = [asdict(trial) for trial in trials]
             else:
-                rank = min(self.n_components, min(X.shape) - 1)
+                rank = self._rank(X.shape)
                 fit = fit_flagship(
                     data,
                     rank,
@@ -131,6 +134,7 @@ class MNPCA(MatrixNormalEstimator):
         self.candidates_ = [asdict(candidate) for candidate in fit.candidates]
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
+        self._warn_unless_converged()
         self.signal_variance_ = fit.signal_variance
         self._store_fit(
             X,
@@ -142,6 +146,30 @@ class MNPCA(MatrixNormalEstimator):
             col_precision=fit.col_noise.precision,
         )
         return self
+
+    def _seed(self):
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _rank(self, shape):
+        """Return the number of components; as many as columns would leave no noise."""
+        if self.n_components > min(shape):
+            raise ValueError(
+                f"n_components={self.n_components} is more than a {shape[0]} x {shape[1]} matrix "
+                f'has. Use at most {min(shape) - 1}, or "auto".'
+            )
+        return min(self.n_components, min(shape) - 1)
+
+    def _warn_unless_converged(self):
+        if not self.converged_:
+            warnings.warn(
+                f"MNPCA did not settle in {self.n_iter_} iterations: the signal still changes by "
+                f"more than tol={self.tol:g} of its size. Use fewer components, "
+                'noise="diagonal", or a larger max_iter or tol.',
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def denoise(self, *, return_std=False):
         """Return the posterior mean of the training signal, with standard errors on request.
