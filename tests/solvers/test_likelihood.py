@@ -185,7 +185,7 @@ def test_a_worse_solution_is_not_taken(data, monkeypatch):
 
     def poor(covariance, alpha, **options):
         q = len(covariance)
-        return PrecisionResult(100 * sp.eye_array(q, format="csr"), 0.0, 0.0, 1, np.arange(q))
+        return PrecisionResult(100 * sp.eye_array(q, format="csr"), 1e6, 0.0, 1, np.arange(q))
 
     monkeypatch.setattr("mnpca.solvers.likelihood_blocks.sparse_precision", poor)
     assert row_step(data, better, penalty, tol=TOL).row_precision is better.row_precision

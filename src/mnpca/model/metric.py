@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.model.sparse import components
+from mnpca.model.sparse import blocks, components
 
 # An eigenvalue below minus this share of the largest one is negative, not a rounding error.
 NEGATIVE = 1e-8
@@ -151,15 +151,15 @@ class Metric:
         diagonal = self.matrix.diagonal()
         if diagonal.min() < 0:
             raise not_semi_definite(self.name)
-        blocks, singular = [], False
-        for items in components(self.matrix):
-            if len(items) > 1:
-                block, lacks_rank = _square_root(self.matrix[items][:, items].toarray(), self.name)
-                blocks.append((items, block))
-                singular |= lacks_rank
-            else:
-                singular |= bool(diagonal[items[0]] == 0)
-        return Root(np.sqrt(diagonal), blocks, singular)
+        alone = np.ones(self.size, dtype=bool)
+        roots, singular = [], False
+        for items, block in blocks(self.matrix):
+            alone[items] = False
+            root, lacks_rank = _square_root(block, self.name)
+            roots.append((items, root))
+            singular |= lacks_rank
+        singular |= bool((diagonal[alone] == 0).any())
+        return Root(np.sqrt(diagonal), roots, singular)
 
 
 def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:

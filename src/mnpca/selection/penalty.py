@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mnpca.model.sparse import logdet
+from mnpca.model.objective import absolute_sum
 from mnpca.precision import sparse_precision_path
 
 
@@ -85,11 +85,9 @@ def bic_path(residual, rule="bic", *, penalize_diagonal=True, tol=1e-4):
         covariance *= m / (m - settings.lost)
     fits = sparse_precision_path(covariance, alphas, penalize_diagonal=penalize_diagonal, tol=tol)
     bic, n_edges = np.zeros(len(fits)), np.zeros(len(fits), dtype=int)
-    for i, fit in enumerate(fits):
-        row, col = fit.precision.tocoo().coords
-        trace = float(np.sum(covariance[row, col] * fit.precision.tocoo().data))
-        n_edges[i] = np.count_nonzero(row < col)
-        count = settings.triangles * n_edges[i]
-        bic[i] = trace - logdet(fit.precision) + count * np.log(m) / m
+    for i, (alpha, fit) in enumerate(zip(alphas, fits, strict=True)):
+        n_edges[i] = (fit.precision.nnz - len(covariance)) // 2
+        misfit = fit.objective - absolute_sum(fit.precision, float(alpha), penalize_diagonal)
+        bic[i] = misfit + settings.triangles * n_edges[i] * np.log(m) / m
     best = float(alphas[np.argmin(bic)])
     return {"alpha": alphas, "bic": bic, "n_edges": n_edges, "best": best}

@@ -128,7 +128,8 @@ def _lower(
             "may be fitted exactly. Use penalize_diagonal=True, larger penalties, fewer components "
             "or a larger tol."
         ) from error
-    found = result.precision
+    found, reached = result.precision, result.objective
     if hold_scale:
         found = sp.csr_array(found * math.exp(-logdet(found) / len(covariance)))
-    return (precision, warm) if value(found) > value(precision) else (found, result)
+        reached = value(found)
+    return (precision, warm) if reached > value(precision) else (found, result)
