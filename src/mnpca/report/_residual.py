@@ -16,6 +16,16 @@ def scree_section(model, X):
         "plain": short(values.plain),
         "kept": values.n_components,
         "requested": str(model.get_params(deep=False).get("n_components")),
+        "trials": [
+            {
+                "rank": int(trial["rank"]),
+                "weakest": short(np.min(trial["strengths"])),
+                "spread": short(np.min(trial["spreads"])),
+                "accepted": int(trial["rank"]) <= values.n_components,
+            }
+            for trial in getattr(model, "rank_path_", None) or []
+            if trial["rank"] > 0
+        ],
     }
 
 
@@ -43,6 +53,15 @@ def convergence_section(model):
         "objective": short(np.asarray(getattr(model, "objective_history_", [])), 7),
         "n_iter": int(getattr(model, "n_iter_", 0)),
         "converged": bool(getattr(model, "converged_", True)),
+        "starts": [
+            {
+                "name": str(start["name"]),
+                "score": short(start["score"], 7),
+                "row_edges": int(start["n_row_edges"]),
+                "col_edges": int(start["n_col_edges"]),
+            }
+            for start in getattr(model, "candidates_", None) or []
+        ],
     }
 
 

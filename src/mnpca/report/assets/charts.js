@@ -19,7 +19,9 @@ function span(values, pad = 0.05) {
 
 // A frame with axes; x and y turn values into pixels.
 function plane(box, width, height, xSpan, ySpan, options = {}) {
-  const margin = { left: options.noY ? 6 : 52, right: 10, top: 8, bottom: options.xTitle ? 40 : 26 };
+  const yTicks = ticks(...ySpan, height / 55), yText = yTicks.map((v) => number(v, options.yDigits || 3));
+  const widest = Math.max(...yText.map((t) => t.length), 3);
+  const margin = { left: options.noY ? 6 : 7 * widest + 28, right: 10, top: 8, bottom: options.xTitle ? 40 : 26 };
   const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
   if (options.label) shape("title", {}, svg).textContent = options.label;
   const inner = { w: width - margin.left - margin.right, h: height - margin.top - margin.bottom };
@@ -28,13 +30,13 @@ function plane(box, width, height, xSpan, ySpan, options = {}) {
   const grid = shape("g", { class: "grid" }, svg);
   const axis = shape("g", { class: "axis" }, svg);
   for (const v of options.xTicks || ticks(...xSpan, width / 90)) {
-    if (!options.noGrid) shape("line", { x1: x(v), x2: x(v), y1: margin.top, y2: margin.top + inner.h }, grid);
+    shape("line", { x1: x(v), x2: x(v), y1: margin.top, y2: margin.top + inner.h }, grid);
     shape("text", { x: x(v), y: margin.top + inner.h + 16, "text-anchor": "middle" }, axis).textContent = number(v);
   }
-  for (const v of ticks(...ySpan, height / 55)) {
-    if (!options.noGrid) shape("line", { x1: margin.left, x2: margin.left + inner.w, y1: y(v), y2: y(v) }, grid);
-    if (!options.noY) shape("text", { x: margin.left - 7, y: y(v) + 4, "text-anchor": "end" }, axis).textContent = number(v, options.yDigits || 3);
-  }
+  yTicks.forEach((v, i) => {
+    shape("line", { x1: margin.left, x2: margin.left + inner.w, y1: y(v), y2: y(v) }, grid);
+    if (!options.noY) shape("text", { x: margin.left - 7, y: y(v) + 4, "text-anchor": "end" }, axis).textContent = yText[i];
+  });
   if (options.xTitle) shape("text", { x: margin.left + inner.w / 2, y: height - 5, "text-anchor": "middle" }, svg).textContent = options.xTitle;
   if (options.yTitle) {
     shape("text", { transform: `translate(12 ${margin.top + inner.h / 2}) rotate(-90)`, "text-anchor": "middle" }, svg).textContent = options.yTitle;

@@ -24,7 +24,8 @@ function shape(tag, attributes, parent) {
 function number(value, digits = 3) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e5 || size < 1e-3)) return value.toExponential(2);
+  if (size !== 0 && (size >= 1e7 || size < 1e-3)) return value.toExponential(2);
+  if (size >= 1e4) return Number(value.toPrecision(Math.max(digits, 5))).toLocaleString("en");
   return String(Number(value.toPrecision(digits)));
 }
 
