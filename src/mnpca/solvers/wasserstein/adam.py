@@ -41,7 +41,7 @@ class Adam:
 
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs."""
-        return {"first": self.first, "second": self.second, "count": self.count}
+        return {"first": self.first.copy(), "second": self.second.copy(), "count": self.count}
 
     @classmethod
     def restore(cls, state: State) -> "Adam":

@@ -163,7 +163,9 @@ def _next_size(change: FloatArray, bend: FloatArray, metric: FloatArray, used: f
     """
     if float(np.vdot(change, bend)) <= 0:
         return 2 * used
-    return math.sqrt(float(np.sum(change**2 / metric)) / float(np.sum(bend**2 * metric)))
+    ratio = float(np.sum(change**2 / metric)) / float(np.sum(bend**2 * metric))
+    # Sizes from a coarse list: a rounding error would otherwise change all steps that follow.
+    return 2.0 ** (round(2 * math.log2(ratio)) / 4)
 
 
 def _settled(history: list[float], tol: float) -> bool:

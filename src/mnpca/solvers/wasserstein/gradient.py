@@ -180,7 +180,7 @@ class Descent:
 
         def state() -> dict[str, Any]:
             return {
-                "factor": list(self.factor),
+                "factor": [factor.copy() for factor in self.factor],
                 "adam": [adam.state() for adam in self.adam],
                 "history": list(history),
             }

@@ -1,0 +1,162 @@
+"""WassersteinMNPCA: what it recovers, what it reports and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+
+import mnpca
+from mnpca import WassersteinMNPCA
+from mnpca.datasets import make_paper_small
+from mnpca.metrics import psnr
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_paper_small(64, 1000, n_samples=90, n_features=60, density=0.03)
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return WassersteinMNPCA(2, center=False).fit(data.Y)
+
+
+def pca_signal(Y):
+    left, values, right = np.linalg.svd(Y, full_matrices=False)
+    return (left[:, :2] * values[:2]) @ right[:2]
+
+
+def test_it_recovers_more_than_pca(data, fitted):
+    assert psnr(fitted.denoise(), data.signal) > psnr(pca_signal(data.Y), data.signal) + 2
+
+
+def test_networks_are_sparse_and_in_the_common_gauge(fitted):
+    for side in (fitted.row_precision_, fitted.col_precision_):
+        assert side.format == "csr"
+        assert side.nnz < 0.2 * side.shape[0] ** 2
+        assert (side.data != 0).all()
+        np.linalg.cholesky(side.toarray())
+    assert np.linalg.slogdet(fitted.row_precision_.toarray())[1] == pytest.approx(0, abs=1e-8)
+    assert fitted.noise_graph("columns").number_of_nodes() == 60
+
+
+def test_the_whitened_residual_has_mean_square_one(data, fitted):
+    residual = data.Y - fitted.denoise()
+    misfit = np.vdot(fitted.row_precision_ @ residual, residual @ fitted.col_precision_)
+    assert misfit / residual.size == pytest.approx(1)
+
+
+def test_components_are_orthonormal_with_fixed_signs(fitted):
+    gram = fitted.components_ @ fitted.col_precision_ @ fitted.components_.T
+    np.testing.assert_allclose(gram, np.eye(2), atol=1e-8)
+    largest = np.abs(fitted.components_).argmax(axis=1)
+    assert (fitted.components_[[0, 1], largest] > 0).all()
+    assert fitted.singular_values_[0] >= fitted.singular_values_[1]
+
+
+def test_history_falls_and_ends(fitted):
+    assert (np.diff(fitted.objective_history_) < 0).all()
+    assert fitted.converged_
+    assert fitted.n_iter_ == len(fitted.objective_history_) - 1
+
+
+def test_scores_of_unseen_rows(data, fitted):
+    np.testing.assert_allclose(
+        fitted.transform(data.Y[:7]), fitted.transform(data.Y)[:7], atol=1e-10
+    )
+    assert fitted.inverse_transform(fitted.transform(data.Y)).shape == data.Y.shape
+    unseen = make_paper_small(
+        64, 1001, n_samples=90, n_features=60, col_precision=data.col_precision, density=0.03
+    )
+    assert fitted.score(unseen.Y) > fitted.score(unseen.Y[:, ::-1])
+
+
+def test_the_units_of_the_data_do_not_matter(data, fitted):
+    other = WassersteinMNPCA(2, center=False).fit(1e4 * data.Y)
+    np.testing.assert_allclose(other.denoise(), 1e4 * fitted.denoise(), rtol=1e-4, atol=1)
+
+
+def test_centring_takes_the_mean_out(data):
+    model = WassersteinMNPCA(2).fit(data.Y + 100)
+    np.testing.assert_allclose(model.mean_, data.Y.mean(axis=0) + 100)
+    np.testing.assert_allclose(
+        model.denoise() - 100, WassersteinMNPCA(2).fit(data.Y).denoise(), atol=1e-6
+    )
+
+
+def test_all_components_leave_no_noise():
+    X = np.random.default_rng(1000).normal(size=(20, 3))
+    model = WassersteinMNPCA(3).fit(X)
+    np.testing.assert_allclose(model.denoise(), X)
+    np.testing.assert_array_equal(model.row_precision_.toarray(), np.eye(20))
+    reference = PCA(3).fit(X).components_
+    np.testing.assert_allclose(np.abs(model.components_ @ reference.T), np.eye(3), atol=1e-8)
+
+
+@pytest.mark.parametrize("objective", ["relaxed", "original"])
+def test_gradient_method(data, objective):
+    model = WassersteinMNPCA(
+        2, method="gradient", objective=objective, center=False, max_iter=30, tol=1.0
+    ).fit(data.Y)
+    assert len(model.objective_history_) == 31
+    assert model.objective_history_[-1] < model.objective_history_[0]
+    assert model.row_precision_.nnz == 90**2
+    assert np.isfinite(model.denoise()).all()
+
+
+def test_rank_by_the_paper_s_rule(data):
+    model = WassersteinMNPCA("paper", center=False, tol=1.0).fit(data.Y)
+    assert 2 <= model.n_components_ <= 10
+
+
+def test_names_of_samples_and_features(data):
+    frame = pd.DataFrame(
+        data.Y[:30, :8], [f"s{i}" for i in range(30)], columns=[f"f{j}" for j in range(8)]
+    )
+    model = WassersteinMNPCA(2).set_output(transform="pandas").fit(frame)
+    scores = model.transform(frame)
+    assert list(scores.columns) == ["wassersteinmnpca0", "wassersteinmnpca1"]
+    assert list(scores.index) == list(frame.index)
+    assert list(model.feature_names_in_) == list(frame.columns)
+    assert list(model.sample_names_in_) == list(frame.index)
+
+
+def test_model_files(tmp_path, data, fitted):
+    fitted.save(tmp_path / "model.mnpca")
+    loaded = mnpca.load(tmp_path / "model.mnpca")
+    np.testing.assert_array_equal(loaded.transform(data.Y), fitted.transform(data.Y))
+    assert clone(loaded).get_params() == fitted.get_params()
+
+
+def test_progress_is_told_and_printed(data, capsys):
+    told = []
+    model = WassersteinMNPCA(2, verbose=1).fit(data.Y[:30, :8], callback=told.append)
+    assert [progress.iteration for progress in told] == list(range(1, model.n_iter_ + 1))
+    assert told[-1].objective == model.objective_history_[-1]
+    assert "noise precisions, iteration 1: objective" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("method", "remedy"), [("convex", "Increase max_iter or tol"), ("gradient", "unit variance")]
+)
+def test_a_fit_that_did_not_converge_says_what_to_change(data, method, remedy):
+    with pytest.warns(ConvergenceWarning, match=remedy):
+        WassersteinMNPCA(2, method=method, max_iter=3).fit(data.Y)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"objective": "original"}, 'Use method="gradient"'),
+        ({"alpha_row": 0.0}, "alpha_row must be positive"),
+        ({"alpha_col": 0}, "alpha_col must be positive"),
+        ({"alpha_row": 1e6}, "penalty outweighs the noise"),
+        ({"method": "newton"}, "'method' parameter"),
+        ({"n_components": 61}, "n_components=61"),
+    ],
+)
+def test_what_is_refused(data, params, message):
+    with pytest.raises(ValueError, match=message):
+        WassersteinMNPCA(**params).fit(data.Y)

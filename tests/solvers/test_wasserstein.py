@@ -1,0 +1,269 @@
+"""The two Wasserstein solvers: descent, stationarity, and a plain version of the paper's steps."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnpca.datasets import make_paper_small
+from mnpca.model.wasserstein import original, relaxed
+from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
+from mnpca.solvers.wasserstein.adam import Adam
+from mnpca.solvers.wasserstein.convex import descend
+from mnpca.solvers.wasserstein.gradient import Descent
+from mnpca.solvers.wasserstein.pair import each
+from mnpca.solvers.wasserstein.problem import Problem
+from mnpca.solvers.wasserstein.start import PenaltyError, make_problem
+
+ALPHA = Pair(0.05, 0.05)
+
+
+def sample(n, p, seed=1000, strength=2.0):
+    """A rank-two signal in noise with scales of its own in every row and column."""
+    rng = np.random.default_rng(seed)
+    signal = strength * rng.normal(size=(n, 2)) @ rng.normal(size=(2, p))
+    return signal + rng.uniform(0.3, 3, (n, 1)) * rng.uniform(0.3, 3, p) * rng.normal(size=(n, p))
+
+
+def smallest_eigenvalues(precision):
+    return [np.linalg.eigvalsh(side.toarray())[0] for side in precision]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    n=st.integers(3, 20),
+    p=st.integers(3, 20),
+    rank=st.integers(1, 2),
+    seed=st.integers(0, 10_000),
+    alpha=st.tuples(st.floats(0.001, 0.1), st.floats(0.001, 0.1)),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+)
+def test_every_accepted_step_lowers_the_objective(n, p, rank, seed, alpha, scale):
+    data = scale * sample(n, p, seed)
+    fit = fit_convex(data, rank, Pair(*alpha), max_iter=40)
+    assert len(fit.history) > 1
+    assert (np.diff(fit.history) < 0).all()
+    assert min(smallest_eigenvalues(fit.precision)) > 0
+    for side in fit.precision:
+        assert abs(side - side.T).max() <= 1e-12 * abs(side).max()
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (14, 14), (12, 30)])
+def test_the_end_is_stationary(shape):
+    data = sample(*shape)
+    data = data if shape[0] >= shape[1] else data.T
+    problem, start = make_problem(data, 2, Pair(0.05, 0.08))
+    precision, _, converged = descend(problem, start, 1e-13, 20_000)
+    assert converged
+    gradient = problem.gradient(problem.at(precision))
+    for side, slope, alpha in zip(precision, gradient, problem.alpha, strict=True):
+        zero = side == 0
+        assert zero.any()
+        assert (np.abs(slope[zero]) <= alpha * (1 + 1e-3)).all()
+        np.testing.assert_allclose(slope[~zero], -alpha * np.sign(side[~zero]), atol=2e-3 * alpha)
+
+
+def test_gradient_of_the_problem():
+    data = sample(8, 5)
+    problem, start = make_problem(data, 1, ALPHA)
+    rng = np.random.default_rng(1001)
+    precision = each(lambda side: side + 0.05 * np.cov(rng.normal(size=side.shape)), start)
+    gradient = problem.gradient(problem.at(precision))
+    free = Problem(problem.data, problem.rank, Pair(0.0, 0.0), problem.barrier)
+    for index in range(2):
+        direction = rng.normal(size=precision[index].shape)
+        direction += direction.T
+        values = []
+        for step in (1e-6, -1e-6):
+            moved = list(precision)
+            moved[index] = moved[index] + step * direction
+            values.append(free.at(Pair(*moved)).value)
+        expected = (values[0] - values[1]) / 2e-6
+        assert np.vdot(gradient[index], direction) == pytest.approx(expected, rel=1e-5)
+
+
+def test_convex_in_one_precision_for_a_given_residual():
+    rng = np.random.default_rng(1002)
+    residual = rng.normal(size=(7, 4))
+
+    def value(row_precision):
+        values = np.linalg.svd(scipy.linalg.sqrtm(row_precision).real @ residual, compute_uv=False)
+        return relaxed(values, residual.size)[0] + 0.05 * np.abs(row_precision).sum()
+
+    for _ in range(50):
+        ends = [np.cov(rng.normal(size=(7, 9))) for _ in range(2)]
+        middle = value((ends[0] + ends[1]) / 2)
+        assert middle <= (value(ends[0]) + value(ends[1])) / 2 + 1e-10
+
+
+def test_units_do_not_matter_to_the_convex_method():
+    data = sample(20, 9)
+    one, other = fit_convex(data, 2, ALPHA), fit_convex(1000 * data, 2, ALPHA)
+    np.testing.assert_allclose(other.history, one.history, rtol=1e-6)
+
+
+def test_transposed_data_swap_the_sides():
+    data = sample(20, 9)
+    tall = fit_convex(data, 2, Pair(0.03, 0.06))
+    wide = fit_convex(data.T, 2, Pair(0.06, 0.03))
+    assert wide.history == tall.history
+    for one, other in zip(wide.precision.swapped(), tall.precision, strict=True):
+        np.testing.assert_allclose(one.toarray(), other.toarray())
+
+
+def test_a_larger_penalty_gives_fewer_edges():
+    data = make_paper_small(32, 1000, n_samples=60, n_features=40, density=0.03).Y
+    edges = [
+        sum(side.nnz for side in fit_convex(data, 2, Pair(alpha, alpha)).precision)
+        for alpha in (0.02, 0.05, 0.1)
+    ]
+    assert edges[0] > edges[1] > edges[2]
+
+
+def test_a_penalty_that_outweighs_the_noise_is_refused():
+    with pytest.raises(PenaltyError, match="Multiply alpha_row and alpha_col by less than"):
+        fit_convex(sample(10, 6), 1, Pair(50.0, 50.0))
+
+
+def test_a_start_must_be_positive_definite():
+    problem, start = make_problem(sample(6, 4), 1, ALPHA)
+    with pytest.raises(ValueError, match="positive definite"):
+        descend(problem, Pair(-start.row, start.col), 1e-5, 10)
+
+
+@pytest.mark.parametrize("solve", [fit_convex, fit_gradient])
+def test_a_signal_that_explains_everything_leaves_identities(solve):
+    data = np.outer(np.arange(1.0, 7.0), [1.0, 2.0, 4.0])
+    fit = solve(data, 1, ALPHA)
+    assert fit.converged
+    assert all((side != np.eye(side.shape[0])).sum() == 0 for side in fit.precision)
+    signal, _ = identify(data, 1, fit.precision)
+    np.testing.assert_allclose(signal.low_rank().dense(), data)
+
+
+@pytest.mark.parametrize("solve", [fit_convex, fit_gradient])
+def test_resuming_is_exact(solve):
+    data = sample(15, 8)
+    states = {}
+
+    def keep(progress):
+        states[progress.iteration] = progress.state()
+
+    whole = solve(data, 2, ALPHA, max_iter=25, report=keep)
+    resumed = solve(data, 2, ALPHA, max_iter=25, resume=states[11])
+    assert resumed.history == whole.history
+    for one, other in zip(resumed.precision, whole.precision, strict=True):
+        np.testing.assert_array_equal(one.toarray(), other.toarray())
+
+
+def test_no_step_left_is_the_end():
+    problem, start = make_problem(sample(8, 5), 1, ALPHA)
+    precision, _, _ = descend(problem, start, 1e-15, 5000)
+    # From there, rounding is all that is left, whatever the tolerance.
+    _, history, converged = descend(problem, precision, 1e-300, 5000)
+    assert converged
+    assert len(history) < 5000
+
+
+def plain_rounds(data, alpha, rank, discrepancy, rounds):
+    """The paper's algorithm with full decompositions, inverses and float64."""
+    n, p = data.shape
+    factor = [np.eye(n), np.eye(p)]
+    moments = [[np.zeros((size, size)), np.zeros((size, size))] for size in (n, p)]
+    count, history = 0, []
+    for _ in range(rounds):
+        q, r = factor
+        left, values, right = np.linalg.svd(q @ data @ r.T, full_matrices=False)
+        signal = (left[:, :rank] * values[:rank]) @ right[:rank]
+        residual = data - np.linalg.inv(q) @ signal @ np.linalg.inv(r).T
+        history.append(
+            discrepancy(values[rank:], data.size)[0]
+            + sum(a * np.abs(f.T @ f).sum() for a, f in zip(alpha, factor, strict=True))
+        )
+        for side in (0, 1):
+            for step in range(5):
+                q, r = factor
+                left, values, right = np.linalg.svd(q @ residual @ r.T, full_matrices=False)
+                keep = min(n, p) - rank
+                left, values, right = left[:, :keep], values[:keep], right[:keep]
+                _, slope = discrepancy(values, data.size)
+                white = (left * (2 * slope * values)) @ right  # derivative with respect to Z
+                gradient = white @ r @ residual.T if side == 0 else white.T @ q @ residual
+                moved = factor[side]
+                gradient = gradient + 2 * alpha[side] * moved @ np.sign(moved.T @ moved)
+                first, second = moments[side]
+                first[:] = 0.5 * first + 0.5 * gradient
+                second[:] = 0.9 * second + 0.1 * gradient**2
+                t = count + step + 1
+                factor[side] = moved - 1e-3 * (first / (1 - 0.5**t)) / (
+                    np.sqrt(second / (1 - 0.9**t)) + 1e-8
+                )
+        count += 5
+        a, b = (np.mean(np.diag(f.T @ f)) for f in factor)
+        factor[0] = factor[0] * (a + b) / (2 * a)
+    return factor, history
+
+
+@pytest.mark.parametrize("shape", [(12, 7), (7, 12)])
+@pytest.mark.parametrize("discrepancy", [relaxed, original])
+def test_gradient_method_is_the_paper_s(shape, discrepancy):
+    data = sample(*shape) / 3
+    alpha = Pair(0.03, 0.07)
+    factor, history = plain_rounds(data, alpha, 2, discrepancy, 8)
+    fit = fit_gradient(data, 2, alpha, discrepancy=discrepancy, max_iter=8)
+    np.testing.assert_allclose(fit.history[:8], history, rtol=1e-3)
+    for side, expected in zip(fit.precision, factor, strict=True):
+        np.testing.assert_allclose(side.toarray(), expected.T @ expected, atol=4e-3)
+
+
+def test_residual_of_the_current_factors():
+    data = sample(9, 6)
+    descent = Descent(data, 2, ALPHA, relaxed)
+    descent.round(descent.residual()[0])
+    residual, _ = descent.residual()
+    q, r = (factor.astype(float) for factor in descent.factor)
+    left, values, right = np.linalg.svd(q @ data @ r.T, full_matrices=False)
+    signal = np.linalg.inv(q) @ (left[:, :2] * values[:2]) @ right[:2] @ np.linalg.inv(r).T
+    np.testing.assert_allclose(residual, data - signal, atol=1e-4)
+
+
+def test_gradient_method_balances_the_sides():
+    data = sample(20, 9) / 2
+    fit = fit_gradient(data, 2, ALPHA, max_iter=60)
+    row, col = (np.mean(side.diagonal()) for side in fit.precision)
+    assert row == pytest.approx(col, rel=1e-3)
+    assert fit.history[-1] < fit.history[0]
+    assert min(smallest_eigenvalues(fit.precision)) > 0
+
+
+def test_gradient_method_judges_its_end():
+    data = sample(12, 6) / 2
+    assert not fit_gradient(data, 1, ALPHA, max_iter=15).converged
+    assert not fit_gradient(data, 1, ALPHA, max_iter=40, tol=1e-9).converged
+    assert fit_gradient(data, 1, ALPHA, max_iter=40, tol=10).converged
+
+
+def test_a_singular_factor_still_gives_a_precision():
+    descent = Descent(sample(6, 4), 1, ALPHA, relaxed)
+    descent.factor.row[:] = 1.0
+    assert min(smallest_eigenvalues(descent.precision())) > 0
+
+
+def test_adam_first_step_is_the_learning_rate():
+    matrix = np.zeros((2, 2))
+    Adam(matrix).step(matrix, np.array([[3.0, -0.1], [50.0, -7.0]]))
+    np.testing.assert_allclose(matrix, [[-1e-3, 1e-3], [-1e-3, 1e-3]], rtol=1e-6)
+
+
+def test_identified_fit_has_the_model_s_scale():
+    data = sample(20, 9)
+    fit = fit_convex(data, 2, ALPHA)
+    signal, precision = identify(data, 2, fit.precision)
+    residual = data - signal.low_rank().dense()
+    misfit = np.trace(precision.col @ residual.T @ (precision.row @ residual))
+    assert misfit == pytest.approx(data.size)
+    np.testing.assert_allclose(
+        signal.right.T @ (precision.col @ signal.right), np.eye(2), atol=1e-8
+    )
+    assert np.linalg.slogdet(precision.row.toarray())[1] == pytest.approx(0, abs=1e-8)
