@@ -60,11 +60,14 @@ def low_rank_step(
 
 
 def relative_change(new: Posterior, old: Posterior) -> float:
-    """Return ``|M_new - M_old| / |M_new|`` of the two signals, from their factors."""
+    """Return ``|M_new - M_old| / |M_new|`` of the two signals, from their factors.
+
+    A signal of less than a hundredth of the data (of mean square one) counts as that much: how
+    much of next to nothing changes says nothing.
+    """
     left = np.column_stack([new.left, -old.left])
     right = np.column_stack([new.right, old.right])
     change = float(np.sum((left.T @ left) * (right.T @ right)))
     size = float(np.sum((new.left.T @ new.left) * (new.right.T @ new.right)))
-    if size <= 0.0:
-        return 0.0 if change <= 0.0 else np.inf
+    size = max(size, 1e-4 * len(new.left) * len(new.right))
     return float(np.sqrt(max(change, 0.0) / size))
