@@ -1,0 +1,66 @@
+"""scikit-learn's checks once more, with every matrix in float32."""
+
+import functools
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mnpca
+from mnpca.estimators._saving import MODELS
+
+
+def cast(X):
+    if isinstance(X, np.ndarray) and X.dtype == np.float64:
+        return X.astype(np.float32)
+    return X
+
+
+def in_float32(kind):
+    """Return a subclass that casts what its methods are given."""
+
+    def casting(method):
+        @functools.wraps(method)
+        def cast_and_call(self, X, *args, **kwargs):
+            return method(self, cast(X), *args, **kwargs)
+
+        return cast_and_call
+
+    def tags(self):
+        tags = kind.__sklearn_tags__(self)
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    methods = ("fit", "transform", "inverse_transform", "score", "score_samples")
+    body = {name: casting(getattr(kind, name)) for name in methods if hasattr(kind, name)}
+    body |= {"__sklearn_tags__": tags, "__module__": __name__}
+    return type(f"Float32{kind.__name__}", (kind,), body)
+
+
+# In the module's namespace, where pickle looks for them.
+CLASSES = {name: in_float32(getattr(mnpca, name)) for name in MODELS}
+globals().update({f"Float32{name}": kind for name, kind in CLASSES.items()})
+
+
+def estimators():
+    for name, kind in CLASSES.items():
+        yield kind(**({} if name == "SparsePrecision" else {"n_components": 1}))
+
+
+@parametrize_with_checks(list(estimators()))
+def test_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_results_of_float32_are_finite_and_close(name):
+    X = np.random.default_rng(1000).normal(size=(40, 8))
+    X += 3 * np.outer(X[:, 0], np.ones(8))
+    params = {} if name == "SparsePrecision" else {"n_components": 1}
+    model, reference = (
+        getattr(mnpca, name)(**params).fit(X.astype(kind)) for kind in (np.float32, np.float64)
+    )
+    if hasattr(model, "transform"):
+        error = model.transform(X) - reference.transform(X)
+        assert np.abs(error).max() < 1e-2 * np.abs(reference.transform(X)).max()

@@ -1,0 +1,44 @@
+"""Every estimator of the package, with parameters that make it quick on small data."""
+
+import numpy as np
+import scipy.sparse as sp
+
+import mnpca
+
+PARAMS = {
+    "GeneralizedPCA": {"n_components": 2},
+    "LikelihoodMNPCA": {"n_components": 2},
+    "MNPCA": {"n_components": 2},
+    "SparsePrecision": {},
+    "WassersteinMNPCA": {"n_components": 2},
+}
+
+
+def make(name, **params):
+    """Return an unfitted estimator."""
+    return getattr(mnpca, name)(**(PARAMS[name] | params))
+
+
+def sample(n=24, p=10, seed=1000):
+    """A rank-two signal in noise whose scale differs between columns."""
+    rng = np.random.default_rng(seed)
+    signal = 3 * rng.normal(size=(n, 2)) @ rng.normal(size=(2, p))
+    return signal + rng.normal(size=(n, p)) * rng.uniform(0.5, 2, size=p)
+
+
+def fitted(model):
+    """The fitted attributes by name."""
+    params = model.get_params(deep=False)
+    return {key: value for key, value in vars(model).items() if key not in params}
+
+
+def numbers(value):
+    """All floating point numbers inside a fitted attribute."""
+    if sp.issparse(value):
+        value = value.data
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return [number for item in value for number in numbers(item)]
+    value = np.asarray(value)
+    return value.ravel().tolist() if value.dtype.kind == "f" else []

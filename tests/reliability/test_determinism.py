@@ -1,0 +1,80 @@
+"""The same seed gives the same result: again, in another process, with other numbers of threads."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from tests.reliability.shared import fitted, make, numbers
+from threadpoolctl import threadpool_limits
+
+from mnpca.datasets import make_paper_small
+from mnpca.persistence import fingerprint
+
+# Large enough that BLAS uses its threads.
+Y = make_paper_small(c=32, seed=1000, n_samples=400, n_features=300).Y
+
+
+def digest(model):
+    return {key: fingerprint(value) for key, value in fitted(model).items()}
+
+
+def quick(name):
+    """A part of the data for the slower estimators."""
+    shape = {"LikelihoodMNPCA": (200, 100), "WassersteinMNPCA": (80, 40)}.get(name, Y.shape)
+    return Y[: shape[0], : shape[1]]
+
+
+def test_twice_the_same_to_the_bit(name):
+    X = quick(name)[:60, :30]
+    assert digest(make(name, random_state=7).fit(X)) == digest(make(name, random_state=7).fit(X))
+
+
+def test_n_jobs_does_not_change_a_bit(name):
+    if "n_jobs" not in make(name).get_params():
+        pytest.skip("has no n_jobs")
+    X = quick(name)
+    one, two = (make(name, random_state=7, n_jobs=jobs).fit(X) for jobs in (1, 2))
+    assert digest(one) == digest(two)
+
+
+def test_blas_threads_change_rounding_only(name):
+    X = quick(name)
+    models = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            models.append(make(name, random_state=7).fit(X))
+    one, two = map(fitted, models)
+    assert one.keys() == two.keys()
+    for key in one:
+        a, b = np.asarray(numbers(one[key])), np.asarray(numbers(two[key]))
+        assert_allclose(a, b, rtol=0, atol=1e-8 * max(np.abs(a).max(initial=0), 1), err_msg=key)
+
+
+SCRIPT = """
+import hashlib, pathlib, sys, tempfile
+import numpy as np
+import mnpca
+X = np.random.default_rng(3).normal(size=(30, 12))
+with tempfile.TemporaryDirectory() as folder:
+    path = pathlib.Path(folder, "m")
+    for name in ("GeneralizedPCA", "MNPCA"):
+        getattr(mnpca, name)(n_components=2).fit(X).save(path)
+        print(hashlib.sha256(path.read_bytes()).hexdigest())
+"""
+
+
+def test_another_process_and_hash_seed_give_the_same_file():
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={"PYTHONHASHSEED": seed, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+    assert len(outputs.pop().split()) == 2

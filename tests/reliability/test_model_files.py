@@ -1,0 +1,166 @@
+"""Model files of every estimator: all of it comes back, and nothing foreign gets in."""
+
+import json
+import os
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from tests.reliability.shared import fitted, make, sample
+
+import mnpca
+from mnpca.persistence import ModelFileError, fingerprint
+
+PINNED = Path(__file__).parent.parent / "data"
+
+
+def assert_same_model(one, other):
+    assert type(one) is type(other)
+    assert fingerprint(one.get_params(deep=False)) == fingerprint(other.get_params(deep=False))
+    a, b = fitted(one), fitted(other)
+    assert a.keys() == b.keys()
+    for key in a:
+        assert type(a[key]) is type(b[key]), key
+        assert fingerprint(a[key]) == fingerprint(b[key]), key
+
+
+def frame(X):
+    return pd.DataFrame(
+        X,
+        columns=[f"gene {j}" for j in range(X.shape[1])],
+        index=[f"sample {i}" for i in range(len(X))],
+    )
+
+
+def test_every_fitted_attribute_comes_back(name, tmp_path):
+    X = frame(sample())
+    model = make(name).fit(X)
+    again = mnpca.load(model.save(tmp_path / "m") and tmp_path / "m")
+    assert_same_model(model, again)
+    for method in ("transform", "score_samples"):
+        if hasattr(model, method):
+            assert np.array_equal(getattr(model, method)(X), getattr(again, method)(X))
+    if hasattr(model, "denoise"):
+        assert np.array_equal(model.denoise(), again.denoise())
+        assert list(again.sample_names_in_) == list(X.index)
+    assert list(again.feature_names_in_) == list(X.columns)
+
+
+def test_the_output_format_comes_back(name, tmp_path):
+    model = make(name)
+    if not hasattr(model, "set_output"):
+        pytest.skip("does not transform")
+    model.set_output(transform="pandas").fit(sample()).save(tmp_path / "m")
+    assert isinstance(mnpca.load(tmp_path / "m").transform(sample()), pd.DataFrame)
+
+
+def test_saving_twice_gives_the_same_bytes(name, tmp_path):
+    model = make(name).fit(sample())
+    model.save(tmp_path / "a").save(tmp_path / "b")
+    mnpca.load(tmp_path / "a").save(tmp_path / "c")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+def test_a_loaded_model_can_be_fitted_again(name, tmp_path):
+    make(name).fit(sample()).save(tmp_path / "m")
+    X = sample(seed=1001)
+    again = mnpca.load(tmp_path / "m").fit(X)
+    assert_same_model(again, make(name).fit(X))
+
+
+def test_an_unfitted_model_is_not_saved(name, tmp_path):
+    with pytest.raises(NotFittedError):
+        make(name).save(tmp_path / "m")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_subclass_is_not_saved_as_its_parent(tmp_path):
+    class Mine(mnpca.GeneralizedPCA):
+        pass
+
+    with pytest.raises(TypeError, match="Mine has no model file"):
+        Mine(n_components=1).fit(sample()).save(tmp_path / "m")
+
+
+def alter(path, change):
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["document.json"])
+    content = dict(document["content"]["items"])
+    change(content)
+    document["content"]["items"] = [list(item) for item in content.items()]
+    members["document.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.update({"class": "os.system"}), "not a model of this version"),
+        (lambda c: c.update({"class": ["MNPCA"]}), "not a model of this version"),
+        (lambda c: c["params"]["items"].append(["evil", 1]), "unknown parameters"),
+        (lambda c: c["attributes"]["items"].append(["transform", 1]), "replace a part"),
+        (lambda c: c["attributes"]["items"].append(["__class__", 1]), "replace a part"),
+        (lambda c: c["attributes"]["items"].append(["n_components", 1]), "replace a part"),
+        (lambda c: c["attributes"]["items"].append(["a b", 1]), "no attribute name"),
+        (lambda c: c["attributes"].update(items=[]), "not fitted"),
+        (lambda c: c.pop("params"), "does not describe a fitted model"),
+    ],
+)
+def test_a_file_cannot_replace_parts_of_the_class(change, message, tmp_path):
+    mnpca.GeneralizedPCA(n_components=1).fit(sample()).save(tmp_path / "m")
+    alter(tmp_path / "m", change)
+    with pytest.raises(ModelFileError, match=message):
+        mnpca.load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("path", sorted(PINNED.glob("*.mnpca")), ids=lambda path: path.stem)
+def test_files_of_earlier_versions_keep_loading(path):
+    """`schema1-NAME.mnpca` were written by version 0.1 from sample(12, 5)."""
+    model = mnpca.load(path)
+    X = sample(12, 5)
+    if hasattr(model, "transform"):
+        assert model.transform(X).shape == (12, 2)
+        assert np.isfinite(model.score(X))
+    assert type(model).__name__ == path.stem.removeprefix("schema1-")
+
+
+def test_a_file_of_every_estimator_is_pinned():
+    from mnpca.estimators._saving import MODELS
+
+    assert {path.stem for path in PINNED.glob("*.mnpca")} == {f"schema1-{m}" for m in MODELS}
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    n=st.integers(5, 14),
+    p=st.integers(3, 9),
+    k=st.integers(1, 2),
+    seed=st.integers(0, 2**31),
+    scale=st.floats(1e-6, 1e6),
+    names=st.lists(st.text(max_size=8), min_size=9, max_size=9, unique=True),
+    center=st.booleans(),
+)
+def test_the_whole_life_of_a_model(tmp_path_factory, name, n, p, k, seed, scale, names, center):
+    """Fit, transform, save, load, transform: on any data, with any names."""
+    X = pd.DataFrame(scale * sample(n, p, seed), columns=names[:p])
+    params = {} if name == "SparsePrecision" else {"n_components": k, "center": center}
+    path = tmp_path_factory.mktemp("life") / "m"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = make(name, **params).fit(X)
+    again = mnpca.load(model.save(path) and path)
+    assert_same_model(model, again)
+    if hasattr(model, "transform"):
+        scores = model.transform(X)
+        assert np.isfinite(scores).all()
+        assert np.array_equal(scores, again.transform(X))
