@@ -53,7 +53,7 @@ def test_every_accepted_step_lowers_the_objective(n, p, rank, seed, alpha, scale
 def test_the_end_is_stationary(shape):
     data = sample(*shape)
     data = data if shape[0] >= shape[1] else data.T
-    problem, start = make_problem(data, 2, Pair(0.05, 0.08))
+    problem, start, _ = make_problem(data, 2, Pair(0.05, 0.08))
     precision, _, converged = descend(problem, start, 1e-13, 20_000)
     assert converged
     gradient = problem.gradient(problem.at(precision))
@@ -61,12 +61,12 @@ def test_the_end_is_stationary(shape):
         zero = side == 0
         assert zero.any()
         assert (np.abs(slope[zero]) <= alpha * (1 + 1e-3)).all()
-        np.testing.assert_allclose(slope[~zero], -alpha * np.sign(side[~zero]), atol=2e-3 * alpha)
+        np.testing.assert_allclose(slope[~zero], -alpha * np.sign(side[~zero]), atol=5e-3 * alpha)
 
 
 def test_gradient_of_the_problem():
     data = sample(8, 5)
-    problem, start = make_problem(data, 1, ALPHA)
+    problem, start, _ = make_problem(data, 1, ALPHA)
     rng = np.random.default_rng(1001)
     precision = each(lambda side: side + 0.05 * np.cov(rng.normal(size=side.shape)), start)
     gradient = problem.gradient(problem.at(precision))
@@ -99,8 +99,16 @@ def test_convex_in_one_precision_for_a_given_residual():
 
 def test_units_do_not_matter_to_the_convex_method():
     data = sample(20, 9)
-    one, other = fit_convex(data, 2, ALPHA), fit_convex(1000 * data, 2, ALPHA)
+    rng = np.random.default_rng(1003)
+    units = Pair(10 ** rng.uniform(-2, 2, 20), 10 ** rng.uniform(-2, 2, 9))
+    one = fit_convex(data, 2, ALPHA)
+    other = fit_convex(data * np.outer(*units), 2, ALPHA)
     np.testing.assert_allclose(other.history, one.history, rtol=1e-6)
+    signal, _ = identify(data, 2, one.precision)
+    scaled, _ = identify(data * np.outer(*units), 2, other.precision)
+    np.testing.assert_allclose(
+        scaled.low_rank().dense() / np.outer(*units), signal.low_rank().dense(), atol=1e-4
+    )
 
 
 def test_transposed_data_swap_the_sides():
@@ -127,7 +135,7 @@ def test_a_penalty_that_outweighs_the_noise_is_refused():
 
 
 def test_a_start_must_be_positive_definite():
-    problem, start = make_problem(sample(6, 4), 1, ALPHA)
+    problem, start, _ = make_problem(sample(6, 4), 1, ALPHA)
     with pytest.raises(ValueError, match="positive definite"):
         descend(problem, Pair(-start.row, start.col), 1e-5, 10)
 
@@ -158,7 +166,7 @@ def test_resuming_is_exact(solve):
 
 
 def test_no_step_left_is_the_end():
-    problem, start = make_problem(sample(8, 5), 1, ALPHA)
+    problem, start, _ = make_problem(sample(8, 5), 1, ALPHA)
     precision, _, _ = descend(problem, start, 1e-15, 5000)
     # From there, rounding is all that is left, whatever the tolerance.
     _, history, converged = descend(problem, precision, 1e-300, 5000)

@@ -39,12 +39,13 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         What is minimised. The original has ``method="gradient"`` only.
     method : {"convex", "gradient"}, default="convex"
         ``convex``: proximal steps on A and B themselves, each of which lowers the objective, from
-        the scales of the rows and columns; edges are exact zeros and nonzeros. The penalties are
-        those for a residual of mean square one, whatever the units of X. A logarithmic barrier
-        of 3% of the starting penalty keeps both precisions positive definite.
+        the scales of the rows and columns; entries without an edge are exact zeros. The penalties
+        apply to rows and columns scaled to mean square one and a residual of mean square one, so
+        no units matter. A logarithmic barrier of 3% of the starting penalty keeps both precisions
+        positive definite.
         ``gradient``: the paper's algorithm, Adam steps on Q and R from the identity in float32,
-        five on each in a round. It works on X as it is, so X should have noise of about unit
-        variance. It gives no exact zeros, and depends on its start as the paper reports.
+        five on each in a round. It works on X as it is, so the noise should have about unit
+        variance. It gives no exact zeros, and may stay with the noise that PCA takes for signal.
     center : bool, default=True
         Whether to subtract the mean of every column. The paper's experiments do not.
     max_iter : int, default=500

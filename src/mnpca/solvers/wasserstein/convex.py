@@ -44,7 +44,7 @@ def fit_convex(
     rank : int
         Number of components. Where they explain Y exactly, the precisions are identities.
     alpha : Pair of float
-        Weights of |A|_1 and |B|_1, for a residual of mean square one.
+        Weights of |A|_1 and |B|_1, for entries scaled as `make_problem` does.
     tol : float, default=1e-5
         Relative decrease of the objective over five steps at which to stop.
     max_iter : int, default=500
@@ -66,9 +66,10 @@ def fit_convex(
     exact = exact_fit(data, rank)
     if exact is not None:
         return exact
-    problem, start = make_problem(data, rank, alpha)
+    problem, start, scale = make_problem(data, rank, alpha)
     precision, history, converged = descend(problem, start, tol, max_iter, report, resume)
-    return WassersteinFit(each(sp.csr_array, precision), history, converged)
+    unscaled = each(lambda side, by: sp.csr_array(side / np.outer(by, by)), precision, scale)
+    return WassersteinFit(unscaled, history, converged)
 
 
 def descend(
@@ -81,9 +82,8 @@ def descend(
 ) -> tuple[Matrices, list[float], bool]:
     """Take proximal gradient steps on A and B until the objective settles; it never rises.
 
-    Entry (i, j) moves in proportion to A_ii A_jj, so that the scales of rows and columns do not
-    matter. The step sizes are those of Barzilai and Borwein, each side its own, halved until the
-    objective falls enough.
+    Entry (i, j) moves in proportion to A_ii A_jj, one over its curvature. The step sizes are
+    those of Barzilai and Borwein, each side its own, halved until the objective falls enough.
     """
     if resume is None:
         precision = start
@@ -165,7 +165,7 @@ def _next_size(change: FloatArray, bend: FloatArray, metric: FloatArray, used: f
         return 2 * used
     ratio = float(np.sum(change**2 / metric)) / float(np.sum(bend**2 * metric))
     # Sizes from a coarse list: a rounding error would otherwise change all steps that follow.
-    return 2.0 ** (round(2 * math.log2(ratio)) / 4)
+    return math.exp2(round(2 * math.log2(ratio)) / 4)
 
 
 def _settled(history: list[float], tol: float) -> bool:

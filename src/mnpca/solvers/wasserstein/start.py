@@ -17,12 +17,15 @@ class PenaltyError(ValueError):
     """The penalty outweighs the noise."""
 
 
-def make_problem(data: FloatArray, rank: int, alpha: Pair[float]) -> tuple[Problem, Matrices]:
-    """Return the problem and the diagonal precisions to start from.
+def make_problem(
+    data: FloatArray, rank: int, alpha: Pair[float]
+) -> tuple[Problem, Matrices, Matrices]:
+    """Return the problem in scaled entries, the precisions to start from, and the scales.
 
-    They are the inverse scales r and c with which ``y_ij / sqrt(r_i c_j)`` has rows and columns of
-    mean square one, and the signal's residual there sets the unit: Y is divided by its root mean
-    square, so that alpha does not depend on the units of Y.
+    Rows and columns are divided by their scales, ``y_ij / sqrt(r_i c_j)`` with mean square one in
+    every row and column, and all entries by the root mean square of the signal's residual. So the
+    penalties compare entries of one kind, as those of correlations would, and alpha depends on
+    the units neither of the matrix nor of any row or column.
 
     Raises
     ------
@@ -31,35 +34,24 @@ def make_problem(data: FloatArray, rank: int, alpha: Pair[float]) -> tuple[Probl
     """
     sides = row_col_scales(DenseEngine(data, dtype=np.float64))
     scale = each(lambda side: np.sqrt(1.0 / side.precision.diagonal()), Pair(*sides))
-    back = np.outer(*scale)
-    scaled = data / back
+    scaled = data / np.outer(*scale)
     residual = scaled - truncated_svd(scaled, rank).low_rank().dense()
-    noise = float(np.sqrt(np.mean((residual * back) ** 2)))
-    scale = Pair(scale.row, scale.col / noise)
-    multiple = best_multiples(residual, each(lambda by: float(np.sum(by**-2)), scale), alpha)
-    start = each(lambda by, times: np.diag(times * by**-2), scale, multiple)
-    barrier = each(
-        lambda side, weight: BARRIER * weight * float(np.trace(side)) / len(side), start, alpha
-    )
-    return Problem(data / noise, rank, alpha, barrier), start
+    noise = float(np.sqrt(np.mean(residual**2)))
+    multiple = best_multiples(residual / noise, alpha)
+    start = each(lambda times, size: times * np.eye(size), multiple, Pair(*data.shape))
+    barrier = each(lambda times, weight: BARRIER * weight * times, multiple, alpha)
+    return Problem(scaled / noise, rank, alpha, barrier), start, scale
 
 
-def best_multiples(whitened: FloatArray, traces: Pair[float], alpha: Pair[float]) -> Pair[float]:
-    """Return a and b such that the objective is lowest at a A and b B, for diagonal A and B.
+def best_multiples(residual: FloatArray, alpha: Pair[float]) -> Pair[float]:
+    """Return a and b such that the objective is lowest at A = a I and B = b I.
 
     The penalties ``a x + b y`` are lowest for a given product ab where they are equal; with
     t = sqrt(ab) the objective is then ``t^2 f - 2 t (g - h)``, lowest at t = (g - h) / f.
-
-    Parameters
-    ----------
-    whitened : array of shape (n, p)
-        Residual Q E R' at A and B.
-    traces : Pair of float
-        Of A and B.
     """
-    row, col = each(lambda weight, trace: weight * trace, alpha, traces)
-    values = np.linalg.svd(whitened, compute_uv=False)
-    root = whitened.size**0.5
+    row, col = each(lambda weight, size: weight * size, alpha, Pair(*residual.shape))
+    values = np.linalg.svd(residual, compute_uv=False)
+    root = residual.size**0.5
     gain = float(values.sum()) / root**0.5
     cost = (row * col) ** 0.5
     if gain <= cost:
