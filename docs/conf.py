@@ -38,7 +38,7 @@ sphinx_gallery_conf = {
     "plot_gallery": "True",
     "abort_on_example_error": True,
     "remove_config_comments": True,
-    "min_reported_time": 1e9,
+    "write_computation_times": False,
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -41,23 +41,23 @@ def test_side_is_checked():
 
 
 def test_communities_find_blocks_and_isolated_items():
-    _, _, model = known_fit(n=30, p=9)
+    _, _, model = known_fit(n=30, p=10)
     block = np.full((3, 3), -0.3) + 1.3 * np.eye(3)
-    model.col_precision_ = sp.csr_array(sp.block_diag([block, block, sp.eye_array(3)]))
+    model.col_precision_ = sp.csr_array(sp.block_diag([block, block, sp.eye_array(4)]))
     community = communities(network_edges(model, "columns"))
-    assert community.tolist() == [0, 0, 0, 1, 1, 1, -1, -1, -1]
-    assert network_order(community).tolist() == list(range(9))
-    labels = list("babababab")
+    assert community.tolist() == [0, 0, 0, 1, 1, 1, -1, -1, -1, -1]
+    assert network_order(community).tolist() == list(range(10))
+    labels = list("bababababa")
     order = network_order(community, labels)
     assert [labels[i] for i in order] == sorted(labels)
 
 
 def test_no_edges_no_communities():
-    _, _, model = known_fit(n=30, p=8)
-    model.col_precision_ = sp.eye_array(8, format="csr")
+    _, _, model = known_fit(n=30, p=10)
+    model.col_precision_ = sp.eye_array(10, format="csr")
     edges = network_edges(model, "columns")
     assert len(edges) == 0
-    assert communities(edges).tolist() == [-1] * 8
+    assert communities(edges).tolist() == [-1] * 10
 
 
 def test_names_fall_back_on_numbers():
