@@ -3,5 +3,6 @@
 from mnpca.baselines.gplvm import GPLVM
 from mnpca.baselines.lssvm import LSSVMClassifier
 from mnpca.baselines.ppca import PPCA
+from mnpca.baselines.registry import METHODS, make_reducer
 
-__all__ = ["GPLVM", "PPCA", "LSSVMClassifier"]
+__all__ = ["GPLVM", "METHODS", "PPCA", "LSSVMClassifier", "make_reducer"]

@@ -10,6 +10,8 @@ from mnpca.baselines._kernel_system import KernelSystem, rbf_kernel
 WIDTHS = 2.0 ** np.arange(-4, 3.5, 0.5)
 #: Regularisations tried.
 REGULARIZATIONS = 10.0 ** np.arange(-2, 5.5, 0.5)
+#: Tuning looks at this many rows at most: its cost grows with their third power.
+MOST_ROWS = 1500
 
 
 class Setting(NamedTuple):
@@ -24,6 +26,13 @@ def typical_distance(squared):
     apart = squared[squared > 0]
     # A hundred thousand pairs tell the median of millions.
     return float(np.sqrt(np.median(apart[:: max(1, len(apart) // 100_000)]))) if len(apart) else 1.0
+
+
+def tuning_rows(n_rows, rng):
+    """Return the rows that tuning looks at: all, or a random `MOST_ROWS` of them."""
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    return np.sort(rng.choice(n_rows, MOST_ROWS, replace=False))
 
 
 def one_against_rest(codes, n_classes):
@@ -49,8 +58,8 @@ def all_are_right(decisions, targets):
     return ((decisions > 0) == (targets > 0)).all(axis=1)
 
 
-def trials(squared, targets, *, folds=None, widths=None, regularizations=None):
-    """Yield (setting, decisions of held-out rows) for every pair of hyper-parameters.
+def trials(squared, targets, *, splits=None, widths=None, regularizations=None):
+    """Yield (setting, held-out decisions of every split) for every pair of hyper-parameters.
 
     Parameters
     ----------
@@ -58,8 +67,8 @@ def trials(squared, targets, *, folds=None, widths=None, regularizations=None):
         Squared distances between the rows.
     targets : array of shape (n, m)
         See `one_against_rest`.
-    folds : list of index arrays, default=None
-        Rows held out together; None holds out one row at a time.
+    splits : list of lists of index arrays, default=None
+        Ways to split the rows into folds; None holds out one row at a time.
     widths, regularizations : sequence of float, default=None
         Values to try; None for `WIDTHS` times the typical distance, and `REGULARIZATIONS`.
     """
@@ -68,10 +77,12 @@ def trials(squared, targets, *, folds=None, widths=None, regularizations=None):
     for width in widths:
         system = KernelSystem(rbf_kernel(squared, width))
         for regularization in REGULARIZATIONS if regularizations is None else regularizations:
-            if folds is None:
-                decisions = system.leave_one_out(regularization, targets)
+            if splits is None:
+                decisions = [system.leave_one_out(regularization, targets)]
             else:
-                decisions = system.leave_folds_out(regularization, targets, folds)
+                decisions = [
+                    system.leave_folds_out(regularization, targets, folds) for folds in splits
+                ]
             yield Setting(float(width), float(regularization)), decisions
 
 
@@ -83,7 +94,7 @@ def squared_error(decisions, targets):
 def most_accurate(candidates, targets):
     """Return one setting for all machines and its accuracy; ties go to the smaller error."""
     best, best_rank = None, (-1.0, 0.0)
-    for setting, decisions in candidates:
+    for setting, (decisions,) in candidates:
         accuracy = float(largest_is_right(decisions, targets).mean())
         rank = (accuracy, -float(squared_error(decisions, targets).mean()))
         if rank > best_rank:
@@ -92,11 +103,10 @@ def most_accurate(candidates, targets):
 
 
 def least_error_each(candidates, targets):
-    """Return a setting for every machine by itself, the one with its least squared error."""
-    best = [None] * targets.shape[1]
-    least = np.full(targets.shape[1], np.inf)
+    """Return, for every split, a list with the setting of least squared error of each machine."""
+    settings, errors = [], []
     for setting, decisions in candidates:
-        error = squared_error(decisions, targets)
-        for machine in np.flatnonzero(error < least):
-            best[machine], least[machine] = setting, error[machine]
-    return best
+        settings.append(setting)
+        errors.append([squared_error(values, targets) for values in decisions])
+    best = np.argmin(errors, axis=0)
+    return [[settings[machine] for machine in split] for split in best]

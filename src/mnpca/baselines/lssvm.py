@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mnpca.baselines._kernel_system import KernelSystem, rbf_kernel, squared_distances
-from mnpca.baselines._tuning import most_accurate, one_against_rest, trials
+from mnpca.baselines._tuning import most_accurate, one_against_rest, trials, tuning_rows
 
 
 class LSSVMClassifier(ClassifierMixin, BaseEstimator):
@@ -30,7 +30,7 @@ class LSSVMClassifier(ClassifierMixin, BaseEstimator):
     cv : int or "loo", default="loo"
         How "tune" holds rows out: one at a time, or in this many random folds.
     random_state : int, RandomState instance or None, default=None
-        Source of the folds; unused with "loo".
+        Source of the folds, and of the rows to tune on where there are more than 1500.
 
     Attributes
     ----------
@@ -103,21 +103,23 @@ class LSSVMClassifier(ClassifierMixin, BaseEstimator):
             self.width_, self.regularization_ = float(self.width), float(self.regularization)
             self.tuning_accuracy_ = float("nan")
             return
+        rng = check_random_state(self.random_state)
+        rows = tuning_rows(len(targets), rng)
+        squared, targets = squared[np.ix_(rows, rows)], targets[rows]
         candidates = trials(
             squared,
             targets,
-            folds=self._folds(len(targets)),
+            splits=self._splits(len(targets), rng),
             widths=None if self.width == "tune" else [self.width],
             regularizations=None if self.regularization == "tune" else [self.regularization],
         )
         setting, self.tuning_accuracy_ = most_accurate(candidates, targets)
         self.width_, self.regularization_ = setting
 
-    def _folds(self, n_rows):
+    def _splits(self, n_rows, rng):
         if self.cv == "loo" or self.cv >= n_rows:
             return None
-        order = check_random_state(self.random_state).permutation(n_rows)
-        return np.array_split(order, self.cv)
+        return [np.array_split(rng.permutation(n_rows), self.cv)]
 
     def decision_function(self, X):
         """Return the machines' values, one column per class (one value for two classes)."""

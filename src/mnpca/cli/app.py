@@ -9,6 +9,7 @@ from mnpca.cli._errors import speak_up
 from mnpca.cli.demo import demo
 from mnpca.cli.fit import fit
 from mnpca.cli.report import report
+from mnpca.cli.reproduce import reproduce
 from mnpca.cli.transform import transform
 
 app = typer.Typer(
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, transform, report, demo):
+for command in (fit, transform, report, demo, reproduce):
     app.command()(speak_up(command))
 
 

@@ -108,7 +108,7 @@ def load_real(name, *, data_home=None, standardize=True, download=True):
     """Load a real data set of the paper with the paper's preprocessing.
 
     Rows with a missing value are left out, then every feature is scaled to mean 0 and variance
-    1 (a constant one becomes 0).
+    1; a constant one cannot be and is left out (one of iono's).
 
     The file ``<name>.csv`` or ``<name>.csv.gz`` is looked for in `data_home`, else in the folder
     that the environment variable ``MNPCA_DATA`` names; it has a header, one row per sample,
@@ -150,14 +150,10 @@ def load_real(name, *, data_home=None, standardize=True, download=True):
             f"{name} holds other values than the copy behind the published figures.", stacklevel=2
         )
     if standardize:
-        X = standardized(X)
+        varies = X.std(axis=0) > 0
+        X, names = X[:, varies], [names[i] for i in np.flatnonzero(varies)]
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
     return Bunch(X=X, y=y, feature_names=names, name=name, source=source, info=info)
-
-
-def standardized(X):
-    """Scale columns to mean 0 and variance 1; constant ones become 0."""
-    spread = X.std(axis=0)
-    return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
 
 def checksum(X):

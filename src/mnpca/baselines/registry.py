@@ -1,0 +1,68 @@
+"""Every method of dimension reduction that is compared, by the name it has in the tables."""
+
+from sklearn.decomposition import PCA, FastICA, KernelPCA
+
+from mnpca.baselines.gplvm import GPLVM
+from mnpca.baselines.ppca import PPCA
+from mnpca.estimators import MNPCA, GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
+
+_METRIC = {"L": "laplacian", "S": "smooth"}
+
+_BUILDERS = {
+    "PCA": lambda k, seed: PCA(k),
+    "PPCA": lambda k, seed: PPCA(k),
+    "GPLVM": lambda k, seed: GPLVM(k, random_state=seed),
+    # Kernels with the parameters that the usual MATLAB toolbox recommends: width 1 for the
+    # Gaussian, (x'y + 1)^3 for the polynomial.
+    "KPCA-lin": lambda k, seed: KernelPCA(k, kernel="linear", random_state=seed),
+    "KPCA-gau": lambda k, seed: KernelPCA(k, kernel="rbf", gamma=0.5, random_state=seed),
+    "KPCA-pol": lambda k, seed: KernelPCA(
+        k, kernel="poly", degree=3, gamma=1.0, coef0=1.0, random_state=seed
+    ),
+    "ICA": lambda k, seed: FastICA(k, whiten="unit-variance", max_iter=2000, random_state=seed),
+    "GPCA-LL": lambda k, seed: _gpca(k, "LL"),
+    "GPCA-LS": lambda k, seed: _gpca(k, "LS"),
+    "GPCA-SL": lambda k, seed: _gpca(k, "SL"),
+    "GPCA-SS": lambda k, seed: _gpca(k, "SS"),
+    "LikelihoodMNPCA": lambda k, seed: LikelihoodMNPCA(
+        # As the paper's program: its grid of penalties, its small ridge and its tolerance.
+        k,
+        alpha_row="bic-authors",
+        alpha_col="bic-authors",
+        ridge=0.01,
+        tol=1e-3,
+    ),
+    "WassersteinMNPCA": lambda k, seed: WassersteinMNPCA(k),
+    "MNPCA": lambda k, seed: MNPCA(k, random_state=seed),
+}
+
+#: Names of all methods, in the order of the paper's tables.
+METHODS = tuple(_BUILDERS)
+
+
+def make_reducer(name, n_components, *, random_state=0):
+    """Return an unfitted scikit-learn transformer.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`.
+    n_components : int
+        Number of components.
+    random_state : int, default=0
+        For the methods that are random.
+
+    Examples
+    --------
+    >>> from mnpca.baselines import make_reducer
+    >>> make_reducer("PCA", 3)
+    PCA(n_components=3)
+    """
+    if name not in _BUILDERS:
+        raise ValueError(f"name must be one of {', '.join(METHODS)}; got {name!r}.")
+    return _BUILDERS[name](n_components, random_state)
+
+
+def _gpca(k, letters):
+    """GPCA with the metric of the first letter among rows, of the second among columns."""
+    return GeneralizedPCA(k, row_metric=_METRIC[letters[0]], col_metric=_METRIC[letters[1]])

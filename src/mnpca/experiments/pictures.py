@@ -1,0 +1,117 @@
+"""The paper's figures, drawn from stored results."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mnpca.experiments.tables import heading
+
+
+def save_scatter(panels, path):
+    """Draw projections, one row of panels per data set.
+
+    Parameters
+    ----------
+    panels : dict
+        Lists of (method, scores, labels) by data name.
+    path : path
+        Picture file.
+    """
+    n_cols = max(len(row) for row in panels.values())
+    figure, axes = plt.subplots(
+        len(panels), n_cols, figsize=(3 * n_cols, 3 * len(panels)), squeeze=False
+    )
+    for row_axes, (data, row) in zip(axes, panels.items(), strict=True):
+        for axis in row_axes[len(row) :]:
+            axis.set_axis_off()
+        for axis, (method, scores, labels) in zip(row_axes, row, strict=False):
+            _scatter(axis, scores, labels)
+            axis.set_title(f"{method}, {data}", fontsize=9)
+    _save(figure, path)
+
+
+def save_swiss(points, panels, path):
+    """Draw the rolls in space, then their projections (method, scores, labels)."""
+    figure = plt.figure(figsize=(3 * (len(panels) + 1), 3))
+    axis = figure.add_subplot(1, len(panels) + 1, 1, projection="3d")
+    axis.scatter(*points.T, c=panels[0][2], s=6, cmap="coolwarm")
+    axis.set_title("data", fontsize=9)
+    for position, (method, scores, labels) in enumerate(panels, start=2):
+        axis = figure.add_subplot(1, len(panels) + 1, position)
+        _scatter(axis, scores, labels)
+        axis.set_title(method, fontsize=9)
+    _save(figure, path)
+
+
+def save_times(by_size, by_penalty, path):
+    """Draw seconds against columns and against the logarithm of the column penalty.
+
+    Parameters
+    ----------
+    by_size, by_penalty : dict
+        Lists of (x, seconds) by method.
+    path : path
+        Picture file.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
+    for axis, lines, label in (
+        (left, by_size, "columns"),
+        (right, {m: [(np.log(x), s) for x, s in v] for m, v in by_penalty.items()}, "log alpha"),
+    ):
+        for method, line in lines.items():
+            axis.plot(*np.array(sorted(line)).T, marker="o", label=heading(method))
+        axis.set_xlabel(label)
+        axis.set_ylabel("seconds")
+        axis.set_yscale("log")
+        axis.legend(fontsize=7)
+    _save(figure, path)
+
+
+def save_networks(panels, path):
+    """Draw row networks with the rows ordered by class.
+
+    Parameters
+    ----------
+    panels : list
+        (method, i, j, labels), the ends of the strongest edges and the class of every row.
+    path : path
+        Picture file.
+    """
+    figure, axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 5), squeeze=False)
+    for axis, (method, i, j, labels) in zip(axes[0], panels, strict=True):
+        order = np.argsort(labels, kind="stable")
+        place = np.empty(len(order), dtype=int)
+        place[order] = np.arange(len(order))
+        axis.plot(place[i], place[j], ".", markersize=1.5, color="tab:blue")
+        axis.plot(place[j], place[i], ".", markersize=1.5, color="tab:blue")
+        _class_borders(axis, labels)
+        axis.set_title(f"{method}: strongest {len(i)} edges", fontsize=10)
+    _save(figure, path)
+
+
+def _class_borders(axis, labels):
+    names, counts = np.unique(labels, return_counts=True)
+    ends = np.cumsum(counts)
+    for end in ends[:-1]:
+        axis.axhline(end, color="black", linewidth=0.5)
+        axis.axvline(end, color="black", linewidth=0.5)
+    axis.set_xticks(ends - counts / 2, names, rotation=45, fontsize=7)
+    axis.set_yticks(ends - counts / 2, names, fontsize=7)
+    axis.set_xlim(0, len(labels))
+    axis.set_ylim(len(labels), 0)
+    axis.set_aspect("equal")
+
+
+def _scatter(axis, scores, labels):
+    axis.scatter(scores[:, 0], scores[:, -1], c=labels, s=6, cmap="coolwarm")
+    axis.set_xticks([])
+    axis.set_yticks([])
+
+
+def _save(figure, path):
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

@@ -1,0 +1,142 @@
+"""Synthetic data: how well signal, groups and noise networks are recovered."""
+
+import numpy as np
+
+from mnpca.datasets import make_paper_large, make_paper_small, make_two_swiss_rolls
+from mnpca.experiments.cells import Cell, Outcome
+from mnpca.experiments.estimates import (
+    EXTRA_METHODS,
+    MAIN_METHODS,
+    NETWORK_METHODS,
+    estimate,
+)
+from mnpca.metrics import edge_recovery, nmi, psnr, rmse
+
+CONDITIONS = (8, 16, 32, 64, 96, 128, 160, 192, 224)
+FIRST_SEED = 1000
+N_SMALL, N_LARGE, N_NOISE = 10, 5, 5
+PENALTIES = {
+    2000: (0.5, 0.5),
+    3000: (0.5, 0.5),
+    4000: (0.8, 0.8),
+    5000: (0.8, 0.9),
+    6000: (0.8, 1.0),
+}
+NOISE = ("laplace", "uniform", "mixture-scale", "mixture-heavy", "mixture-shift")
+SCATTER_CONDITIONS = (32, 224)
+
+
+def small_cells(quick=False, all_methods=False, *, experiment="small", methods=MAIN_METHODS):
+    """Cells of table 1: every c, ten seeds; quick: three c, one seed."""
+    conditions = (8, 32, 224) if quick else CONDITIONS
+    methods = methods + (EXTRA_METHODS if all_methods else ())
+    return [
+        Cell(experiment, f"c={c}", method, FIRST_SEED + repeat)
+        for repeat in range(1 if quick else N_SMALL)
+        for c in conditions
+        for method in methods
+    ]
+
+
+def network_cells(quick=False, all_methods=False):
+    """Cells of table 2: the fits of table 1 and raw covariances; then the paper's noise draw."""
+    methods = NETWORK_METHODS
+    return small_cells(quick, all_methods, methods=methods) + small_cells(
+        quick, experiment="small-legacy", methods=("SparsePrecision", "LikelihoodMNPCA")
+    )
+
+
+def large_cells(quick=False, all_methods=False):
+    """Cells of table 3: p = 2000 to 6000, five seeds; quick: p = 2000, one seed, fast methods."""
+    if quick:
+        fast = ("PCA", "MNPCA", "oracle")
+        return [Cell("large", "p=2000", method, FIRST_SEED) for method in fast]
+    return [
+        Cell("large", f"p={p}", method, FIRST_SEED + repeat)
+        for repeat in range(N_LARGE)
+        for p in PENALTIES
+        for method in MAIN_METHODS
+    ]
+
+
+def noise_cells(quick=False, all_methods=False):
+    """Cells of the noise table: c = 8, 32 and 224 under other distributions of the entries."""
+    return [
+        Cell("noise", f"{kind} c={c}", method, FIRST_SEED + repeat)
+        for repeat in range(1 if quick else N_NOISE)
+        for kind in (NOISE[:2] if quick else NOISE)
+        for c in ((32,) if quick else (8, 32, 224))
+        for method in MAIN_METHODS
+    ]
+
+
+def scatter_cells(quick=False, all_methods=False):
+    """Cells of the scatter plots: the first seed of table 1 at c = 32 and 224."""
+    return [
+        Cell("small", f"c={c}", method, FIRST_SEED)
+        for c in SCATTER_CONDITIONS
+        for method in MAIN_METHODS
+    ]
+
+
+def swiss_cells(quick=False, all_methods=False):
+    """Cells of the Swiss rolls."""
+    return [
+        Cell("swiss", "two rolls", method, FIRST_SEED)
+        for method in MAIN_METHODS
+        if method != "oracle"
+    ]
+
+
+def compute_small(cell):
+    """Recover signal and networks from the paper's small data."""
+    data = make_paper_small(_number(cell.data), cell.seed, legacy=cell.experiment == "small-legacy")
+    fitted = estimate(cell.method, data, seed=cell.seed)
+    outcome = Outcome(recovery_metrics(fitted, data))
+    if cell.seed == FIRST_SEED and fitted.scores is not None:
+        outcome.arrays = {"scores": fitted.scores, "labels": data.labels}
+    return outcome
+
+
+def compute_large(cell):
+    """Recover from the large data; with the penalties that the authors set by hand."""
+    p = int(_number(cell.data))
+    data = make_paper_large(p, cell.seed)
+    fitted = estimate(cell.method, data, seed=cell.seed, penalties=PENALTIES[p])
+    return Outcome(recovery_metrics(fitted, data))
+
+
+def compute_noise(cell):
+    """Recover from noise with entries of another distribution."""
+    kind = cell.data.split()[0]
+    data = make_paper_small(_number(cell.data), cell.seed, noise=kind)
+    return Outcome(recovery_metrics(estimate(cell.method, data, seed=cell.seed), data))
+
+
+def compute_swiss(cell):
+    """Project two Swiss rolls to the plane, and tell how well k-means finds them."""
+    data = make_two_swiss_rolls(random_state=cell.seed)
+    scores = estimate(cell.method, data, seed=cell.seed).scores
+    arrays = {"scores": scores, "labels": data.labels, "points": data.Y}
+    return Outcome({"nmi": nmi(scores, data.labels)}, arrays=arrays)
+
+
+def recovery_metrics(fitted, data):
+    """Return the numbers that an estimate allows."""
+    metrics = {}
+    if fitted.signal is not None:
+        metrics["psnr"] = psnr(fitted.signal, data.signal)
+        metrics["rmse"] = rmse(fitted.signal, data.signal)
+        metrics["nmi"] = nmi(fitted.scores, data.labels)
+    for side in ("row", "col"):
+        precision = getattr(fitted, f"{side}_precision")
+        if precision is not None:
+            rates = edge_recovery(precision, getattr(data, f"{side}_precision"))
+            for rate in ("tpr", "tnr", "ppv"):
+                metrics[f"{side}_{rate}"] = rates[rate]
+    return {name: float(np.float64(value)) for name, value in metrics.items()}
+
+
+def _number(text):
+    """Return the number after the last "=" of a data name."""
+    return float(text.rsplit("=", 1)[1])
