@@ -75,12 +75,12 @@ class DenseEngine:
             )
         )
 
-    def row_gram(self, left, right, col_precision, spread) -> Gram:
-        """Return ``R B R' + left spread left'`` among rows, R = Y - left right'."""
-        return _gram(self._residual(left, right, len(spread)), col_precision, left, spread)
+    def row_gram(self, left, right, col_precision, thin, spread) -> Gram:
+        """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
+        return _gram(self._residual(left, right, len(spread)), col_precision, thin, spread)
 
-    def col_gram(self, left, right, row_precision, spread) -> Gram:
-        """Return ``R' A R + right spread right'`` among columns, R = Y - left right'."""
+    def col_gram(self, left, right, row_precision, thin, spread) -> Gram:
+        """Return ``R' A R + thin spread thin'`` among columns, R = Y - left right'."""
         n, p = self.shape
         left_t = np.ascontiguousarray(left.T.astype(self.matrix.dtype))
         right = np.asarray(right)
@@ -89,7 +89,7 @@ class DenseEngine:
             part = slice(start, start + 256)
             residual[part, :n] = self.matrix[:, part].T
             residual[part, :n] -= right[part].astype(self.matrix.dtype) @ left_t
-        return _gram(residual, row_precision, right, spread)
+        return _gram(residual, row_precision, thin, spread)
 
     def _residual(self, left, right, spare: int = 0) -> FloatArray:
         """Return ``Y - left right'`` with room for `spare` more columns."""

@@ -66,17 +66,12 @@ class Gram:
         """
         flat = np.zeros(offsets[-1])
         _kernels.small_blocks(self.left, self.right, order, bounds, offsets, SMALL, flat)
-        for c in range(len(bounds) - 1):
+        for c in np.flatnonzero(np.diff(bounds) > SMALL):
             items = order[bounds[c] : bounds[c + 1]]
-            large = len(items) > SMALL
-            if not large and self.extra is None:
-                continue
-            block = flat[offsets[c] : offsets[c + 1]].reshape(len(items), len(items))
-            if large:
-                product = (self.left[items] @ self.right[items].T).astype(np.float64)
-                block[:] = (product + product.T) / 2
-            if self.extra is not None:
-                block += self.extra[items][:, items].toarray()
+            product = (self.left[items] @ self.right[items].T).astype(np.float64)
+            flat[offsets[c] : offsets[c + 1]] = ((product + product.T) / 2).ravel()
+        if self.extra is not None:
+            _add_sparse_blocks(self.extra, order, bounds, offsets, flat)
         return flat
 
     def large_entries(self, level: float, n_rows: int | None = None) -> Pairs:
@@ -129,3 +124,20 @@ def _sparse_entries(matrix: sp.csr_array | None, i: IntArray, j: IntArray) -> Fl
     if matrix is None or len(i) == 0:
         return 0.0
     return np.asarray(matrix[i, j], dtype=np.float64).ravel()
+
+
+def _add_sparse_blocks(
+    matrix: sp.csr_array, order: IntArray, bounds: IntArray, offsets: IntArray, flat: FloatArray
+) -> None:
+    """Add the entries of a sparse matrix that lie inside a component to the flat blocks."""
+    sizes = np.diff(bounds)
+    component = np.full(matrix.shape[0], -1, np.int64)
+    place = np.zeros(matrix.shape[0], np.int64)
+    component[order] = np.repeat(np.arange(len(sizes)), sizes)
+    place[order] = np.arange(len(order)) - np.repeat(bounds[:-1], sizes)
+    entries = matrix.tocoo()
+    i, j = entries.coords
+    inside = (component[i] == component[j]) & (component[i] >= 0)
+    i, j = i[inside], j[inside]
+    where = offsets[component[i]] + place[i] * sizes[component[i]] + place[j]
+    np.add.at(flat, where, entries.data[inside])

@@ -10,9 +10,11 @@ from mnpca.engines.gram import Gram, Pairs
 from mnpca.solvers.flagship.support import Support, SupportFit
 
 #: An edge enters when its score exceeds this many units of sqrt(log q / m).
-ENTER = 1.75
+ENTER = 1.6
 #: An edge stays while its partial correlation exceeds this many units.
-STAY = 1.0
+STAY = 0.8
+#: The unit is (1 + this / m) times larger: m observations of an estimated noise count for less.
+SMALL_SAMPLE = 10.0
 #: Pairs above this share of the entry level are remembered for later graph stages.
 SLACK = 0.7
 #: At most this many rounds of add, refit, prune, refit.
@@ -63,6 +65,7 @@ def select_graph(
     """
     size = correlation.size
     unit = float(np.sqrt(np.log(size) / n_observations)) if size > 1 else np.inf
+    unit *= 1.0 + SMALL_SAMPLE / n_observations
     most = max(2, n_observations // 4)
     fit: SupportFit | None = None
     lack: FloatArray | None = None

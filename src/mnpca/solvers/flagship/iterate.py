@@ -6,11 +6,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from mnpca._typing import FloatArray
 from mnpca.solvers.flagship.generalised_svd import GeneralisedSVD
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.noise_step import NoiseModel
 from mnpca.solvers.flagship.variational import FactorPosterior, Posterior
 from mnpca.solvers.progress import State
+
+#: A component less spread than this counts as noise.
+LEAST_SPREAD = 0.3
 
 
 @dataclass(frozen=True)
@@ -22,12 +26,16 @@ class Iterate:
 
     @property
     def n_live(self) -> int:
-        """Return how many generalised singular values stand above ``sqrt n + sqrt p``.
+        """Return how many components look like signal.
 
-        That is where the largest singular value of pure noise would be.
+        Their generalised singular value stands above ``sqrt n + sqrt p``, where the largest one
+        of pure noise would be, and they are spread over many rows and columns: noise that a bad
+        noise model mistakes for signal sits on a few items.
         """
+        svd = self.posterior.svd
         edge = np.sqrt(self.noise.row.size) + np.sqrt(self.noise.col.size)
-        return int(np.sum(self.posterior.svd.singular_values > edge))
+        spread = np.minimum(spreads(svd.left), spreads(svd.right))
+        return int(np.sum((svd.singular_values > edge) & (spread >= LEAST_SPREAD)))
 
     @property
     def score(self) -> float:
@@ -57,6 +65,13 @@ class Iterate:
         values["svd"] = GeneralisedSVD(**parts)
         values["centred"] = bool(values["centred"])
         return cls(noise, Posterior(**values))
+
+
+def spreads(vectors: FloatArray) -> FloatArray:
+    """Return ``3 (sum x^2)^2 / (q sum x^4)`` of each column: 1 for a Gaussian one, 0 for a spike."""
+    squares = vectors**2
+    fourth = np.maximum(np.sum(squares**2, axis=0), np.finfo(float).tiny)
+    return np.asarray(3.0 * np.sum(squares, axis=0) ** 2 / (len(vectors) * fourth))
 
 
 def _pack_side(name: str, side: NoiseSide) -> dict[str, Any]:

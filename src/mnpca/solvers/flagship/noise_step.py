@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import polygamma
 
 from mnpca._typing import FloatArray
 from mnpca.engines.dense import DenseEngine
@@ -16,8 +17,8 @@ from mnpca.solvers.flagship.variational import Posterior
 
 Structure: TypeAlias = Literal["identity", "diagonal", "graph"]
 
-#: Weight of the shrinkage target, in observations.
-SHRINKAGE = 20.0
+#: Weight of the ridge on each side's covariance, in observations.
+RIDGE = 10.0
 #: Variances are kept above this share of their mean.
 VARIANCE_FLOOR = 1e-8
 
@@ -54,46 +55,48 @@ def noise_step(
     """Re-estimate A and B from the residual and the uncertainty of the signal.
 
     ``S2 = (R'AR + D_B) / n`` and ``S1 = (R B R' + D_A) / p``, R = Y - E[signal] and D the
-    posterior covariance of the signal seen from that side; each shrunk towards a multiple of the
-    identity. The side with more observations comes first; the second one sees its new value.
+    posterior covariance of the signal seen from that side; each with a ridge. The side with
+    more observations comes first; the second one sees its new value.
     """
     n, p = engine.shape
-    step = _diagonal_step if "graph" not in (row_structure, col_structure) else _graph_step
     row, col = noise.row, noise.col
-    sides = step(engine, posterior, memory)
-    if n >= p:
-        col = sides.col(row, col, col_structure)
-        row = sides.row(row, col, row_structure)
+    if "graph" in (row_structure, col_structure):
+        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory)
     else:
-        row = sides.row(row, col, row_structure)
-        col = sides.col(row, col, col_structure)
+        step = _DiagonalStep(engine, posterior)
+    if n >= p:
+        col = step.col(row, col, col_structure)
+        row = step.row(row, col, row_structure)
+    else:
+        row = step.row(row, col, row_structure)
+        col = step.col(row, col, col_structure)
     return NoiseModel(row, col).in_gauge()
 
 
-class _diagonal_step:
+class _DiagonalStep:
     """Both sides diagonal: two weighted sums of squares of one residual."""
 
-    def __init__(self, engine: DenseEngine, posterior: Posterior, memory: Memory):
+    def __init__(self, engine: DenseEngine, posterior: Posterior):
         self.shape = engine.shape
         self.posterior = posterior
         self.squares = engine.residual_squares(posterior.left, posterior.right)
 
     def row(self, row: NoiseSide, col: NoiseSide, structure: Structure) -> NoiseSide:
         posterior = self.posterior
-        spread = _thin_diagonal(posterior.left, posterior.right_spread)
-        total = self.squares.row_sums(col.variances**-1) + spread
+        total = self.squares.row_sums(1.0 / col.variances)
+        total += _thin_diagonal(posterior.left, posterior.right_spread)
         total += row.marginal(posterior.row_uncertainty[:, None])[:, 0]
         return _diagonal_noise(total, self.shape[1], structure)
 
     def col(self, row: NoiseSide, col: NoiseSide, structure: Structure) -> NoiseSide:
         posterior = self.posterior
-        spread = _thin_diagonal(posterior.right, posterior.left_spread)
-        total = self.squares.col_sums(row.variances**-1) + spread
+        total = self.squares.col_sums(1.0 / row.variances)
+        total += _thin_diagonal(posterior.right, posterior.left_spread)
         total += col.marginal(posterior.col_uncertainty[:, None])[:, 0]
         return _diagonal_noise(total, self.shape[0], structure)
 
 
-class _graph_step:
+class _GraphStep:
     """At least one side with a graph: Gram matrices of the residual."""
 
     def __init__(self, engine: DenseEngine, posterior: Posterior, memory: Memory):
@@ -102,36 +105,54 @@ class _graph_step:
         self.memory = memory
 
     def row(self, row: NoiseSide, col: NoiseSide, structure: Structure) -> NoiseSide:
-        posterior = self.posterior
+        signal = self.posterior
+        uncertainty = row.function(signal.row_uncertainty)
         gram = self.engine.row_gram(
-            posterior.left, posterior.right, col.weights, posterior.right_spread
+            signal.left, signal.right, col.weights, signal.left, signal.right_spread
         )
-        uncertainty = row.function(posterior.row_uncertainty)
-        m = self.engine.shape[1]
-        return _noise_from_gram(gram, uncertainty, m, structure, self.memory.row)
+        n_observations = self.engine.shape[1]
+        return _noise_from_gram(gram, uncertainty, n_observations, structure, self.memory.row)
 
     def col(self, row: NoiseSide, col: NoiseSide, structure: Structure) -> NoiseSide:
-        posterior = self.posterior
+        signal = self.posterior
+        uncertainty = col.function(signal.col_uncertainty)
         gram = self.engine.col_gram(
-            posterior.left, posterior.right, row.weights, posterior.left_spread
+            signal.left, signal.right, row.weights, signal.right, signal.left_spread
         )
-        uncertainty = col.function(posterior.col_uncertainty)
-        m = self.engine.shape[0]
-        return _noise_from_gram(gram, uncertainty, m, structure, self.memory.col)
+        n_observations = self.engine.shape[0]
+        return _noise_from_gram(gram, uncertainty, n_observations, structure, self.memory.col)
 
 
-def shrunk_variances(total: FloatArray, n_observations: int, structure: Structure) -> FloatArray:
-    """Variances from sums of squares: ``(m v + 20 g) / (m + 20)``, g the geometric mean of v."""
+def ridged_variances(total: FloatArray, n_observations: int) -> FloatArray:
+    """Variances from sums of squares: ``(m v + 10 g) / (m + 10)``, g the geometric mean of v.
+
+    The ridge keeps an item that a component fits perfectly from an infinite precision.
+    """
     variances = total / n_observations
-    if structure == "identity":
-        return np.full_like(variances, variances.mean())
     variances = np.maximum(variances, VARIANCE_FLOOR * variances.mean())
-    weight = n_observations / (n_observations + SHRINKAGE)
-    return weight * variances + (1.0 - weight) * geometric_mean(variances)
+    weight = n_observations / (n_observations + RIDGE)
+    return np.asarray(weight * variances + (1.0 - weight) * geometric_mean(variances))
+
+
+def pooled_variances(variances: FloatArray, n_observations: int) -> FloatArray:
+    """Shrink log variances to their mean as far as their scatter is sampling error.
+
+    A log variance from m observations has sampling variance trigamma(m / 2). What the observed
+    scatter exceeds it by is real, so a log variance keeps the share (scatter - sampling) /
+    scatter of its distance from the mean (as in Smyth 2004 for genes).
+    """
+    logs = np.log(variances)
+    centre = logs.mean()
+    scatter = float(np.mean((logs - centre) ** 2))
+    sampling = float(polygamma(1, n_observations / 2))
+    share = max(1.0 - sampling / scatter, 0.0) if scatter > 0.0 else 0.0
+    return np.asarray(np.exp(centre + share * (logs - centre)))
 
 
 def _diagonal_noise(total: FloatArray, n_observations: int, structure: Structure) -> NoiseSide:
-    return NoiseSide.diagonal(1.0 / shrunk_variances(total, n_observations, structure))
+    if structure == "identity":
+        return NoiseSide.diagonal(np.full_like(total, n_observations / total.mean()))
+    return NoiseSide.diagonal(1.0 / ridged_variances(total, n_observations))
 
 
 def _thin_diagonal(thin: FloatArray, spread: FloatArray) -> FloatArray:
@@ -146,16 +167,20 @@ def _noise_from_gram(
     structure: Structure,
     candidates: Candidates,
 ) -> NoiseSide:
-    """Precision from ``m S``: variances first, then the graph of the correlation."""
+    """Precision from ``m S``: variances, graph of the correlation, conditional variances.
+
+    The graph fixes the partial correlations; the conditional variances are pooled.
+    """
     diagonal, off_diagonal = uncertainty
     total = gram.diagonal() + diagonal
     if structure != "graph":
         return _diagonal_noise(total, n_observations, structure)
-    scale = 1.0 / np.sqrt(shrunk_variances(total, n_observations, structure))
+    variances = ridged_variances(total, n_observations)
     gram.extra = off_diagonal
-    gram.rescale(scale / np.sqrt(n_observations + SHRINKAGE))
+    gram.rescale(1.0 / np.sqrt(variances * (n_observations + RIDGE)))
     graph = select_graph(gram, n_observations, candidates)
     if graph is None:
-        return NoiseSide.diagonal(scale**2)
-    weights = sp.diags_array(scale)
-    return NoiseSide.from_precision(sp.csr_array(weights @ graph.precision() @ weights))
+        return NoiseSide.diagonal(1.0 / pooled_variances(variances, n_observations))
+    conditional = pooled_variances(variances / graph.diagonal, n_observations)
+    scale = sp.diags_array(1.0 / np.sqrt(graph.diagonal * conditional))
+    return NoiseSide.from_precision(sp.csr_array(scale @ graph.precision() @ scale))

@@ -16,7 +16,7 @@ from mnpca.solvers.progress import Progress, Report, State
 #: Variational sweeps of the last low-rank step.
 FINAL_SWEEPS = 20
 #: Graph stages after which a trail ends at the latest.
-GRAPH_STAGES = 4
+GRAPH_STAGES = 8
 
 
 @dataclass(frozen=True)
