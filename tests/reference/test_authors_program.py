@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from mnpca import LikelihoodMNPCA
 from mnpca.metrics import psnr
@@ -79,8 +80,9 @@ def test_ten_times_as_fast(stored):
     rule = "bic-authors"
     model = LikelihoodMNPCA(2, alpha_row=rule, alpha_col=rule, center=False)
     seconds = []
-    for _ in range(3):
-        start = time.process_time()
-        model.fit(stored["Y"])
-        seconds.append(time.process_time() - start)
+    with threadpool_limits(1):  # threads that wait would count as well
+        for _ in range(3):
+            start = time.process_time()
+            model.fit(stored["Y"])
+            seconds.append(time.process_time() - start)
     assert min(seconds) <= (stored["select_seconds"] + stored["mrl_cpu_seconds"]) / 10

@@ -1,5 +1,6 @@
 """Generalised PCA with given metrics, as a scikit-learn estimator."""
 
+import contextlib
 import warnings
 from numbers import Integral, Real
 
@@ -10,6 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.model.distance_metrics import laplacian_metric, smooth_metric
@@ -203,17 +205,14 @@ class GeneralizedPCA(MatrixNormalEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        try:
-            return super().score_samples(X)
-        except (np.linalg.LinAlgError, AttributeError) as error:
-            if isinstance(error, AttributeError) and not isinstance(
-                self.col_precision_, LinearOperator
-            ):
-                raise
-            raise ValueError(
-                "col_metric must be a positive definite matrix for a likelihood; a semi-definite "
-                "metric or an operator is no inverse covariance."
-            ) from None
+        check_is_fitted(self)
+        if not isinstance(self.col_precision_, LinearOperator):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                return super().score_samples(X)
+        raise ValueError(
+            "col_metric must be a positive definite matrix for a likelihood; a semi-definite "
+            "metric or an operator is no inverse covariance."
+        )
 
     def _choose_solver(self, X, rank, row_metric, col_metric):
         products_only = sp.issparse(X) or row_metric.is_operator or col_metric.is_operator
