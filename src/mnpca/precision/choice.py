@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mnpca.precision.path import Walk
 from mnpca.precision.problem import check_covariance
 from mnpca.precision.result import Array, PrecisionResult
-from mnpca.precision.solve import sparse_precision
 
 # The grid: so many penalties, log-spaced from the largest off-diagonal |S_ij| to this share of it.
 N_PENALTIES = 30
@@ -75,11 +75,9 @@ def choose_penalty(
     weight = np.log(n_samples) + 4.0 * GAMMA[criterion] * np.log(p)
     values: list[float] = []
     best: PrecisionResult | None = None
-    result: PrecisionResult | None = None
+    walk = Walk(S, penalize_diagonal, tol)
     for alpha in alphas:
-        result = sparse_precision(
-            S, alpha, penalize_diagonal=penalize_diagonal, tol=tol, init=result
-        )
+        result = walk.step(alpha)
         size = np.abs(result.precision.data).sum()
         if not penalize_diagonal:
             size -= result.precision.diagonal().sum()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mnpca.precision.problem import check_covariance
-from mnpca.precision.result import PrecisionResult
-from mnpca.precision.solve import sparse_precision
+from mnpca.precision.block_descent import Iterate
+from mnpca.precision.problem import Problem, check_covariance, check_tolerance, make_problem
+from mnpca.precision.result import Array, Index, PrecisionResult
+from mnpca.precision.solve import check_start, solve_problem
+from mnpca.precision.warm import go_on, restart
 
 
 def sparse_precision_path(
@@ -51,10 +55,38 @@ def sparse_precision_path(
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must be a list of numbers, got an array of shape {alphas.shape}.")
     S = check_covariance(S)
-    results: dict[int, PrecisionResult] = {}
-    for i in np.argsort(-alphas, kind="stable"):
-        init = sparse_precision(
-            S, alphas[i], penalize_diagonal=penalize_diagonal, tol=tol, init=init
-        )
-        results[int(i)] = init
+    order = np.argsort(-alphas, kind="stable")
+    walk = Walk(S, penalize_diagonal, tol, init)
+    results = dict(zip(order.tolist(), map(walk.step, alphas[order]), strict=True))
     return [results[i] for i in range(alphas.size)]
+
+
+class Walk:
+    """Solutions for falling penalties, each started on the line through the two before."""
+
+    def __init__(
+        self, S: Array, penalize_diagonal: bool, tol: float, init: PrecisionResult | None = None
+    ):
+        self.S = S
+        self.penalize_diagonal = penalize_diagonal
+        self.tol = check_tolerance(tol)
+        self.last = init
+        self.before: PrecisionResult | None = None
+        self.alphas: list[float] = []
+
+    def step(self, alpha: float) -> PrecisionResult:
+        """Solve for the next penalty."""
+        problem, labels = make_problem(self.S, alpha, self.penalize_diagonal)
+        start: Callable[[Index, Problem], Iterate] | None = None
+        if self.last is not None:
+            check_start(self.last, problem.size)
+            start = partial(restart, self.last)
+            if self.before is not None and len(set(self.alphas[-2:])) == 2:
+                t = (alpha - self.alphas[-1]) / (self.alphas[-1] - self.alphas[-2])
+                start = partial(go_on, self.last, self.before, t)
+        result = solve_problem(problem, labels, self.tol, start)
+        # A result given by the user has a penalty that is not known, so no line goes through it.
+        self.before = self.last if self.alphas else None
+        self.last = result
+        self.alphas.append(alpha)
+        return result

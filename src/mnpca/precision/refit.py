@@ -14,7 +14,8 @@ from mnpca.precision.certificate import dual_value, primal_value
 from mnpca.precision.newton import newton
 from mnpca.precision.problem import NotCertifiedError, Problem, check_covariance, check_tolerance
 from mnpca.precision.result import Array, Index, PrecisionResult
-from mnpca.precision.solve import assemble, groups_of, restart
+from mnpca.precision.solve import assemble, check_start, groups_of
+from mnpca.precision.warm import recall
 
 MAX_SWEEPS = 200
 MAX_CERTIFICATES = 6
@@ -74,14 +75,14 @@ def refit_on_support(
             "Drop the variable."
         )
     p = len(diagonal)
-    if init is not None and init.precision.shape != (p, p):
-        raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")
+    if init is not None:
+        check_start(init, p)
     labels = connected_components(graph, directed=False)[1].astype(np.int64)
     groups = groups_of(labels)
     solutions = []
     for index in groups:
         block, edges = _restrict(covariance, index), graph[index][:, index]
-        start = None if init is None else restart(diagonal, init, index)
+        start = None if init is None else recall(init, index, diagonal[index])
         solutions.append(_solve(block, diagonal[index], edges, tol, start))
     return assemble(diagonal, labels, groups, solutions)
 

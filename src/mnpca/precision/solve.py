@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numba
@@ -13,6 +15,7 @@ from mnpca.precision._kernels.certificate import to_csr
 from mnpca.precision.block_descent import ComponentSolution, Iterate, solve_component
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
 from mnpca.precision.result import Array, Block, Index, PrecisionResult
+from mnpca.precision.warm import restart
 
 # Components at least this large are worth a thread of their own.
 LARGE = 200
@@ -71,21 +74,33 @@ def sparse_precision(
     """
     tol = check_tolerance(tol)
     problem, labels = make_problem(S, alpha, penalize_diagonal)
-    return solve_problem(problem, labels, tol, init)
+    if init is None:
+        return solve_problem(problem, labels, tol)
+    check_start(init, problem.size)
+    return solve_problem(problem, labels, tol, partial(restart, init))
+
+
+def check_start(init: PrecisionResult, p: int) -> None:
+    """Raise unless init is a result for p variables."""
+    if init.precision.shape != (p, p):
+        raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")
 
 
 def solve_problem(
-    problem: Problem, labels: Index, tol: float, init: PrecisionResult | None
+    problem: Problem,
+    labels: Index,
+    tol: float,
+    start: Callable[[Index, Problem], Iterate] | None = None,
 ) -> PrecisionResult:
-    """Solve a checked problem by connected component and assemble the result."""
-    p = problem.size
-    if init is not None and init.precision.shape != (p, p):
-        raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")
+    """Solve a checked problem by connected component and assemble the result.
+
+    ``start`` gives an iterate for a component, from its variables and its problem.
+    """
     groups = groups_of(labels)
 
     def solve(index: Index) -> ComponentSolution:
-        start = None if init is None else restart(problem.diagonal, init, index)
-        return solve_component(problem.restrict(index), tol, start)
+        part = problem.restrict(index)
+        return solve_component(part, tol, None if start is None else start(index, part))
 
     n_large = sum(len(index) >= LARGE for index in groups)
     n_threads = min(numba.get_num_threads(), n_large)
@@ -103,33 +118,6 @@ def groups_of(labels: Index) -> list[Index]:
     order = np.argsort(labels, kind="stable")
     starts = np.cumsum(sizes) - sizes
     return [order[starts[c] : starts[c] + sizes[c]] for c in np.flatnonzero(sizes > 1)]
-
-
-def restart(diagonal: Array, init: PrecisionResult, index: Index) -> Iterate:
-    """Warm start of one component from an earlier result, rescaled to the new variances."""
-    p = len(index)
-    earlier = init.precision if p == len(diagonal) else init.precision[index][:, index]
-    theta = earlier.diagonal()
-    W = np.zeros((p, p))
-    np.fill_diagonal(W, 1.0 / theta)
-    position = np.full(len(diagonal), -1)
-    position[index] = np.arange(p)
-    for block in init._blocks:
-        here = position[block.index]
-        kept = here >= 0
-        if kept.all():
-            W[np.ix_(here, here)] = block.working_covariance
-        elif kept.any():
-            W[np.ix_(here[kept], here[kept])] = block.working_covariance[np.ix_(kept, kept)]
-    scale = np.sqrt(diagonal[index] / np.diagonal(W))
-    W *= scale
-    W *= scale[:, None]
-    B = np.zeros((p, p))
-    row = np.repeat(np.arange(p), np.diff(earlier.indptr))
-    column = earlier.indices
-    B[row, column] = -earlier.data / theta[row] * scale[row] / scale[column]
-    np.fill_diagonal(B, 0.0)
-    return Iterate(W, B, theta / scale**2)
 
 
 def assemble(
