@@ -153,7 +153,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data; a sparse matrix is never made dense.
+            Data. A sparse matrix is never made dense, except to make a named metric from it.
         y : None
             Ignored.
 
