@@ -9,6 +9,8 @@ checkpoint on the disk must be whole.
 """
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import signal
@@ -103,7 +105,8 @@ def main():
         def command(name, *more):
             return [*common, "-o", str(Path(folder, name)), *more]
 
-        mnpca_command(command("warm", "--json"))
+        with contextlib.redirect_stdout(io.StringIO()):
+            mnpca_command(command("warm", "--json"))
         begin = time.monotonic()
         if wait(start(command("reference")), 600) != 0:
             sys.exit("the undisturbed run failed")
@@ -111,7 +114,7 @@ def main():
         reference = Path(folder, "reference", "model.mnpca").read_bytes()
         while tally.kills < options.kills:
             name = f"out{tally.finished}"
-            arguments = command(name, "--checkpoint", str(checkpoint), "--resume")
+            arguments = command(name, "--checkpoint", str(checkpoint), "--resume", "--overwrite")
             code = run_until_done(arguments, checkpoint, rng, typical, tally, options.kills)
             tally.finished += 1
             model = Path(folder, name, "model.mnpca")
