@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray
 from mnpca.engines import _kernels
 from mnpca.engines.gram import Gram
+from mnpca.engines.threads import each, slices
 
 #: Rows of the matrix that one pass holds as a temporary.
 BLOCK = 1024
@@ -38,11 +39,27 @@ class DenseEngine:
 
     def times(self, right: FloatArray) -> FloatArray:
         """Return ``Y V`` for a thin V."""
-        return (self.matrix @ right.astype(self.matrix.dtype)).astype(np.float64)
+        n, width = len(self.matrix), right.shape[1]
+        right = right.astype(self.matrix.dtype)
+        product = np.empty((n, width))
+
+        def fill(part: slice) -> None:
+            product[part] = self.matrix[part] @ right
+
+        each(fill, slices(n, BLOCK))
+        return product
 
     def transposed_times(self, left: FloatArray) -> FloatArray:
         """Return ``Y' U`` for a thin U."""
-        return (self.matrix.T @ left.astype(self.matrix.dtype)).astype(np.float64)
+        p, width = self.matrix.shape[1], left.shape[1]
+        left = left.astype(self.matrix.dtype)
+        product = np.empty((p, width))
+
+        def fill(part: slice) -> None:
+            product[part] = self.matrix[:, part].T @ left
+
+        each(fill, slices(p, BLOCK))
+        return product
 
     def squares(self) -> "Squares":
         """Return the squared entries of Y, for weighted sums along both sides."""
@@ -85,10 +102,12 @@ class DenseEngine:
         left_t = np.ascontiguousarray(left.T.astype(self.matrix.dtype))
         right = np.asarray(right)
         residual = np.empty((p, n + len(spread)), self.matrix.dtype)
-        for start in range(0, p, 256):
-            part = slice(start, start + 256)
+
+        def fill(part: slice) -> None:
             residual[part, :n] = self.matrix[:, part].T
             residual[part, :n] -= right[part].astype(self.matrix.dtype) @ left_t
+
+        each(fill, slices(p, 256))
         return _gram(residual, row_precision, thin, spread)
 
     def _residual(self, left, right, spare: int = 0) -> FloatArray:
@@ -97,9 +116,11 @@ class DenseEngine:
         kind = self.matrix.dtype
         right_t = np.ascontiguousarray(right.T.astype(kind))
         residual = np.empty((n, p + spare), kind)
-        for start in range(0, n, BLOCK):
-            part = slice(start, start + BLOCK)
+
+        def fill(part: slice) -> None:
             residual[part, :p] = self.matrix[part] - left[part].astype(kind) @ right_t
+
+        each(fill, slices(n, BLOCK))
         return residual
 
 
@@ -131,9 +152,11 @@ def _gram(residual: FloatArray, precision, thin: FloatArray, spread: FloatArray)
     """Gram of ``residual`` whose last columns, still empty, take ``thin spread thin'``."""
     m = residual.shape[1] - len(spread)
     filtered = np.empty_like(residual)
-    for start in range(0, len(residual), BLOCK):
-        part = slice(start, start + BLOCK)
+
+    def fill(part: slice) -> None:
         filtered[part, :m] = _filter(residual[part, :m], precision)
+
+    each(fill, slices(len(residual), BLOCK))
     residual[:, m:] = thin
     filtered[:, m:] = thin @ spread
     return Gram(filtered, residual)

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
+from mnpca.engines.threads import each
 
 #: Rows and columns of one dense tile of the screening pass.
 TILE = 1024
@@ -80,43 +81,41 @@ class Gram:
         Only the first `n_rows` rows are searched (all by default). One tile at a time is formed.
         """
         n_rows = self.size if n_rows is None else n_rows
-        found: list[Pairs] = []
-        room = _Room(60 * TILE)
-        for i0 in range(0, n_rows, TILE):
-            i1 = min(i0 + TILE, n_rows)
-            strip = None if self.extra is None else self.extra[i0:i1].tocsc()
-            for j0 in range(i0, self.size, TILE):
-                tile = self.left[i0:i1] @ self.right[j0 : j0 + TILE].T
-                if strip is not None:
-                    part = strip[:, j0 : j0 + TILE].tocoo()
-                    tile[part.coords] += part.data.astype(tile.dtype)
-                found += room.pick(tile, i0, j0, level)
+        strips = {i0: self._extra_rows(i0, n_rows) for i0 in range(0, n_rows, TILE)}
+
+        def search(corner: tuple[int, int]) -> list[Pairs]:
+            i0, j0 = corner
+            tile = self.left[i0 : min(i0 + TILE, n_rows)] @ self.right[j0 : j0 + TILE].T
+            strip = strips[i0]
+            if strip is not None:
+                part = strip[:, j0 : j0 + TILE].tocoo()
+                tile[part.coords] += part.data.astype(tile.dtype)
+            return _pick(tile, i0, j0, level)
+
+        corners = [(i0, j0) for i0 in strips for j0 in range(i0, self.size, TILE)]
+        found = [pairs for tile in each(search, corners) for pairs in tile]
         if not found:
             nothing = np.zeros(0, np.int64)
             return Pairs(nothing, nothing, np.zeros(0))
         return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
+    def _extra_rows(self, i0: int, n_rows: int) -> sp.csc_array | None:
+        return None if self.extra is None else self.extra[i0 : min(i0 + TILE, n_rows)].tocsc()
 
-class _Room:
-    """Reused output arrays of the screening kernel."""
 
-    def __init__(self, capacity: int):
-        self._allocate(capacity)
-
-    def _allocate(self, capacity: int) -> None:
-        self.i = np.empty(capacity, np.int64)
-        self.j = np.empty(capacity, np.int64)
-        self.value = np.empty(capacity)
-
-    def pick(self, tile: FloatArray, i0: int, j0: int, level: float) -> list[Pairs]:
-        count = _kernels.pick_large(tile, i0, j0, level, self.i, self.j, self.value)
-        if count > len(self.i):
-            self._allocate(count)
-            _kernels.pick_large(tile, i0, j0, level, self.i, self.j, self.value)
-        if count == 0:
-            return []
-        kept = slice(0, count)
-        return [Pairs(self.i[kept].copy(), self.j[kept].copy(), self.value[kept].copy())]
+def _pick(tile: FloatArray, i0: int, j0: int, level: float) -> list[Pairs]:
+    """Return the large entries of one tile whose first entry is (i0, j0)."""
+    capacity = 60 * TILE
+    while True:
+        i, j = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+        value = np.empty(capacity)
+        count = _kernels.pick_large(tile, i0, j0, level, i, j, value)
+        if count <= capacity:
+            break
+        capacity = count
+    if count == 0:
+        return []
+    return [Pairs(i[:count].copy(), j[:count].copy(), value[:count].copy())]
 
 
 def _sparse_entries(matrix: sp.csr_array | None, i: IntArray, j: IntArray) -> FloatArray | float:
