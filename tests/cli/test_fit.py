@@ -77,6 +77,12 @@ def test_left_out_columns_are_reported(run, csv, tmp_path):
     assert "left out: &#39;group&#39;" in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_a_probable_label_is_pointed_out(run, frame, tmp_path):
+    numeric = frame["group"].str[-1].astype(int)
+    frame.assign(group=numeric).to_csv(tmp_path / "numeric.csv")
+    assert "if it is a label, pass --labels" in run("fit", "numeric.csv", "-k", 1).out
+
+
 def test_scale_gives_a_model_in_the_units_of_the_data(run, frame, tmp_path):
     stretched = frame.drop(columns="group")
     stretched.iloc[:, :5] *= 1000

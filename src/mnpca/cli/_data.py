@@ -7,21 +7,24 @@ import numpy as np
 from mnpca.io import DataError, listed, quoted, read_table
 
 MIN_ROWS, MIN_COLUMNS = 4, 2
+#: A column of numbers with one of these names is probably a label.
+_LABEL_NAMES = {"class", "cluster", "group", "label", "target", "type", "y"}
 
 
-def load_table(path, *, labels=None, transpose=False, drop_constant=False, allow_missing=False):
+def load_table(path, *, labels=None, transpose=False, drop_constant=False):
     """Read a file and check that a fit can use it."""
     table = read_table(path, labels=labels)
     if transpose:
         table = table.transposed()
     table = table.with_distinct_columns()
-    check_finite(table, allow_missing=allow_missing)
+    check_finite(table)
     _check_size(table)
-    return _without_constant(table, drop_constant)
+    table = _without_constant(table, drop_constant)
+    return table if labels is not None else _with_label_hint(table)
 
 
-def check_finite(table, *, allow_missing=False):
-    """Refuse infinite values, and missing ones unless they are allowed."""
+def check_finite(table):
+    """Refuse infinite and missing values."""
     infinite = np.isinf(table.values)
     if infinite.any():
         i, j = np.argwhere(infinite)[0]
@@ -30,7 +33,7 @@ def check_finite(table, *, allow_missing=False):
             f"column {quoted(table.column_name(j))}; correct them or remove the row."
         )
     missing = np.isnan(table.values)
-    if missing.any() and not allow_missing:
+    if missing.any():
         i, j = np.argwhere(missing)[0]
         raise DataError(
             f"{int(missing.sum()):,} missing values in {int(missing.any(axis=0).sum()):,} of "
@@ -76,3 +79,11 @@ def _without_constant(table, drop):
     )
     _check_size(table)
     return table
+
+
+def _with_label_hint(table):
+    likely = [name for name in table.column_names or [] if name.strip().lower() in _LABEL_NAMES]
+    if not likely:
+        return table
+    note = f"column {quoted(likely[0])} was analysed as data; if it is a label, pass --labels"
+    return replace(table, notes=(*table.notes, note))

@@ -6,6 +6,17 @@ import platform
 
 import mnpca
 
+_NO_EDGES = {
+    "identity": (
+        "Neither networks nor unequal variances describe what is left better than white noise "
+        "does: this fit is a PCA."
+    ),
+    "diagonal": (
+        "The noise has unequal variances; no network among rows or columns is supported by the "
+        "data."
+    ),
+    "graph": "No pair of rows or columns has noise that is correlated enough to tell.",
+}
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -14,10 +25,10 @@ def story(document):
     n, p = document["shape"]
     kept = document["scree"]["kept"]
     rows, columns = document["networks"]["rows"], document["networks"]["columns"]
-    sentences = [_signal_sentence(n, p, kept), _noise_sentence(rows, columns)]
+    sentences = [_signal_sentence(n, p, kept), _noise_sentence(document["noise"], rows, columns)]
     beyond = [document["whiteness"][side]["beyond"] for side in ("rows", "columns")]
     sentences.append(
-        f"Before the networks are taken out of the residual, {_percent(beyond[0][0])} of the pairs "
+        f"Before the noise model is taken out, {_percent(beyond[0][0])} of the residual's pairs "
         f"of rows and {_percent(beyond[1][0])} of the pairs of columns are correlated beyond three "
         f"standard deviations of white noise; afterwards {_percent(beyond[0][1])} and "
         f"{_percent(beyond[1][1])} (white noise: 0.27%)."
@@ -73,9 +84,9 @@ def _signal_sentence(n, p, kept):
     )
 
 
-def _noise_sentence(rows, columns):
+def _noise_sentence(noise, rows, columns):
     if rows["n_edges"] == columns["n_edges"] == 0:
-        return "No correlation was found in the noise, neither among rows nor among columns."
+        return _NO_EDGES.get(noise["structure"], _NO_EDGES["diagonal"])
     return (
         f"The noise is correlated along {rows['n_edges']:,} pairs of rows and "
         f"{columns['n_edges']:,} pairs of columns, given all others."

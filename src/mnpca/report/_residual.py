@@ -21,7 +21,7 @@ def scree_section(model, X):
                 "rank": int(trial["rank"]),
                 "weakest": short(np.min(trial["strengths"])),
                 "spread": short(np.min(trial["spreads"])),
-                "accepted": int(trial["rank"]) <= values.n_components,
+                "accepted": bool(trial["accepted"]),
             }
             for trial in getattr(model, "rank_path_", None) or []
             if trial["rank"] > 0
@@ -45,6 +45,16 @@ def whiteness_section(model, X):
         before.singular_values, after.singular_values, after.shape
     )
     return section
+
+
+def noise_section(model):
+    """Return what the estimator itself says about its noise model, where it does."""
+    noise, check = getattr(model, "noise_", None), getattr(model, "model_check_", None)
+    return {
+        "structure": None if noise is None else str(noise["structure"]),
+        "white": None if check is None else check["white"],
+        "advice": None if check is None else str(check["advice"]),
+    }
 
 
 def convergence_section(model):

@@ -4,7 +4,12 @@ import numpy as np
 
 from mnpca.report._facts import cards, settings, story, versions
 from mnpca.report._networks import network_section
-from mnpca.report._residual import convergence_section, scree_section, whiteness_section
+from mnpca.report._residual import (
+    convergence_section,
+    noise_section,
+    scree_section,
+    whiteness_section,
+)
 from mnpca.report._scores import loadings_section, scores_section
 
 #: Version of the document; a report is only rendered from one it knows.
@@ -42,7 +47,6 @@ def collect(
     """
     X = np.asarray(X, dtype=float)
     labels = None if labels is None else np.asarray(labels)
-    whiteness = whiteness_section(model, X)
     document = {
         "schema": SCHEMA,
         "source": None if source is None else str(source),
@@ -56,7 +60,8 @@ def collect(
             "rows": network_section(model, "rows", labels),
             "columns": network_section(model, "columns", None),
         },
-        "whiteness": whiteness,
+        "noise": noise_section(model),
+        "whiteness": whiteness_section(model, X),
         "convergence": convergence_section(model),
         "settings": settings(model, scaled),
         "versions": versions(),
