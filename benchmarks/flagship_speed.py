@@ -27,7 +27,7 @@ SIZES = {
     "1000x2000": (lambda seed: make_paper_large(2000, seed=seed), 4.0, None),
     "2000x2000": (
         lambda seed: make_paper_small(
-            c=196, seed=seed, n_samples=2000, n_features=2000, density=0.002
+            c=196, seed=seed, n_samples=2000, n_features=2000, density=0.01
         ),
         15.0,
         None,

@@ -11,7 +11,7 @@ from mnpca.solvers.flagship.iterate import Iterate
 from mnpca.solvers.flagship.low_rank_step import Center
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.noise_step import NoiseModel, Structure
-from mnpca.solvers.flagship.search import Search, Settings
+from mnpca.solvers.flagship.search import DIAGONAL, Search, Settings
 from mnpca.solvers.flagship.variational import Posterior
 from mnpca.solvers.progress import Report, State, silent
 
@@ -172,26 +172,26 @@ class Prepared:
     offset: FloatArray
     scale: float
     center: Center
-    dtype: type
+    dtype: type = np.float32
 
     @classmethod
     def of(cls, Y: FloatArray, center: Center) -> "Prepared":
-        """Scale to mean square one; take the column means off where a mean is certain.
+        """Scale to mean square one, in float32; take the column means off where one is certain.
 
         A mean ten times larger than the spread is numerically harmful and certainly there.
         """
+        n, p = Y.shape
         offset = Y.mean(axis=0, dtype=np.float64)
-        mean_square = float(np.mean(np.square(Y, dtype=np.float64)))
-        spread = mean_square - float(np.mean(offset**2))
-        if center == "auto" and spread < 0.01 * mean_square:
-            center = True
-        if center is True:
-            Y = Y - offset
-            mean_square = float(np.mean(np.square(Y, dtype=np.float64)))
-        else:
-            offset = np.zeros_like(offset)
-        scale = float(np.sqrt(mean_square)) or 1.0
-        return cls(Y / scale, offset, scale, center, np.float32)
+        if center == "auto":
+            spread = _mean_square(Y, offset)
+            center = True if spread < 0.01 * float(np.mean(offset**2)) else center
+        if center is not True:
+            offset = np.zeros(p)
+        scale = float(np.sqrt(_mean_square(Y, offset))) or 1.0
+        scaled = np.empty((n, p), np.float32)
+        for part in _row_blocks(n):
+            scaled[part] = (Y[part] - offset) / scale
+        return cls(scaled, offset, scale, center)
 
     def to_scaled(self, noise: NoiseModel) -> NoiseModel:
         """Express a noise model of the data in the solver's units."""
@@ -200,6 +200,17 @@ class Prepared:
     def from_scaled(self, noise: NoiseModel) -> NoiseModel:
         """Express a noise model in the units of the data, in the gauge logdet A = 0."""
         return NoiseModel(noise.row, noise.col.scaled(self.scale**-2)).in_gauge()
+
+
+def _row_blocks(n: int, size: int = 1024) -> list[slice]:
+    """Cut the rows into blocks, so that no float64 copy of the data is ever made."""
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def _mean_square(Y: FloatArray, offset: FloatArray) -> float:
+    """Return the mean of ``(Y - 1 offset')^2``."""
+    total = sum(float(np.sum((Y[part] - offset) ** 2)) for part in _row_blocks(len(Y)))
+    return total / Y.size
 
 
 def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
@@ -213,7 +224,7 @@ def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
         posterior.svd.left * posterior.svd.singular_values, posterior.svd.right * prepared.scale
     )
     left, right = _signal_variance(posterior, best.noise)
-    graphs = [name for name in search.finished if name != "diagonal noise"]
+    graphs = [name for name in search.finished if name != DIAGONAL]
     edges = best.noise.row.n_edges + best.noise.col.n_edges
     last_change = [entry[3] for entry in search.history if entry[0] == chosen][-1]
     return FlagshipFit(
@@ -226,7 +237,7 @@ def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
         singular_values=posterior.svd.singular_values,
         row_noise=noise.row,
         col_noise=noise.col,
-        diagonal_noise=prepared.from_scaled(search.finished["diagonal noise"].noise),
+        diagonal_noise=prepared.from_scaled(search.finished[DIAGONAL].noise),
         elbo=posterior.elbo + constant,
         score=best.score + constant,
         elbo_path=posterior.elbo_path + constant,

@@ -57,10 +57,10 @@ def select_graph(
 
     Notes
     -----
-    With u = sqrt(log q / m) and P = I at first: add the pairs with
-    ``|P C P - P|_ij / sqrt(P_ii P_jj) > 1.75 u`` (at most m/4 per item), the score test of a
+    With u = (1 + 10/m) sqrt(log q / m) and P = I at first: add the pairs with
+    ``|P C P - P|_ij / sqrt(P_ii P_jj) > 1.6 u`` (at most m/4 per item), the score test of a
     missing edge; refit P on the support by maximum likelihood; drop edges with partial
-    correlation below u; refit. Round one is plain thresholding of correlations; the later
+    correlation below 0.8 u; refit. Round one is plain thresholding of correlations; the later
     rounds see innovations, in which a chain no longer looks like a clique.
     """
     size = correlation.size
@@ -140,7 +140,7 @@ def _scored_pairs(
 def _score_gram(
     correlation: Gram, fit: SupportFit, lack: FloatArray, linked: IntArray, lonely: IntArray
 ) -> Gram:
-    """The matrix of scores with the linked items first (rows for these only)."""
+    """Return the matrix of scores with the linked items first (rows for these only)."""
     order = np.concatenate([linked, lonely])
     scale = sp.diags_array(1.0 / np.sqrt(fit.diagonal))
     filter_ = sp.csr_array(scale @ fit.precision())

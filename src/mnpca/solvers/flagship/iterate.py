@@ -45,6 +45,15 @@ class Iterate:
         col_cost = 0.5 * (np.log(n) + 2 * np.log(p)) * self.noise.col.n_edges
         return float(self.posterior.elbo - row_cost - col_cost)
 
+    @property
+    def merit(self) -> float:
+        """Return the score plus ``e^2 / 5`` for every live component, e = sqrt n + sqrt p.
+
+        Left to the score alone, a noise model that swallows a weak component can win.
+        """
+        edge = np.sqrt(self.noise.row.size) + np.sqrt(self.noise.col.size)
+        return float(self.score + 0.2 * edge**2 * self.n_live)
+
     def pack(self, name: str) -> dict[str, Any]:
         """Return everything as a flat dictionary whose keys start with the name."""
         packed = _pack_side(f"{name}.row", self.noise.row)
@@ -68,7 +77,7 @@ class Iterate:
 
 
 def spreads(vectors: FloatArray) -> FloatArray:
-    """Return ``3 (sum x^2)^2 / (q sum x^4)`` of each column: 1 for a Gaussian one, 0 for a spike."""
+    """Return ``3 (sum x^2)^2 / (q sum x^4)`` of each column: one for a Gaussian vector."""
     squares = vectors**2
     fourth = np.maximum(np.sum(squares**2, axis=0), np.finfo(float).tiny)
     return np.asarray(3.0 * np.sum(squares, axis=0) ** 2 / (len(vectors) * fourth))

@@ -9,6 +9,7 @@ from mnpca._typing import FloatArray
 from mnpca.engines.dense import DenseEngine
 from mnpca.solvers.flagship.iterate import Iterate
 from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step, relative_change
+from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.noise_step import Memory, NoiseModel, Structure, noise_step
 from mnpca.solvers.flagship.scales import row_col_scales
 from mnpca.solvers.progress import Progress, Report, State
@@ -17,6 +18,10 @@ from mnpca.solvers.progress import Progress, Report, State
 FINAL_SWEEPS = 20
 #: Graph stages after which a trail ends at the latest.
 GRAPH_STAGES = 8
+#: The name of the first stage.
+DIAGONAL = "diagonal noise"
+#: The end of the diagonal stage is a start of its own if its signal differs by this share.
+SAME_START = 0.1
 
 
 @dataclass(frozen=True)
@@ -41,16 +46,19 @@ class Settings:
 class Search:
     """An explicit state machine: `advance` does one noise step and one low-rank step.
 
-    The diagonal stage alternates from the start until the signal settles. Then each start in
-    `waiting` gets a trail of graph stages. All fields together are the state to resume from.
+    The diagonal stage alternates from the scales until the signal settles. Then each start in
+    `waiting` (the scales, and where the diagonal stage ended if that is elsewhere) gets a trail
+    of graph stages. `leader` is the iterate of highest merit of the present stage, `finished`
+    holds those of the stages before. All fields together are the state to resume from.
     """
 
     engine: DenseEngine
     settings: Settings
     current: Iterate
-    stage: str = "diagonal noise"
+    stage: str = DIAGONAL
     iteration: int = 1
     waiting: dict[str, Iterate] = field(default_factory=dict)
+    leader: Iterate | None = None
     finished: dict[str, Iterate] = field(default_factory=dict)
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
@@ -85,21 +93,17 @@ class Search:
             self.advance()
             report(self.progress())
         best = self.finished[self.best_name()]
-        return Iterate(
-            best.noise,
-            _low_rank(
-                self.engine, best.noise, self.settings, best.posterior.svd.right, FINAL_SWEEPS
-            ).posterior,
+        return _low_rank(
+            self.engine, best.noise, self.settings, best.posterior.svd.right, FINAL_SWEEPS
         )
 
     def advance(self) -> None:
-        """Do one outer iteration of the present stage, or end the stage."""
+        """Do one outer iteration of the present stage, and end the stage when it is time."""
         settings = self.settings
-        diagonal = self.stage == "diagonal noise"
-        identity = settings.row_structure == settings.col_structure == "identity"
-        structures = (settings.row_structure, settings.col_structure)
+        diagonal = self.stage == DIAGONAL
+        structures = [settings.row_structure, settings.col_structure]
         if diagonal:
-            structures = tuple("diagonal" if s == "graph" else s for s in structures)  # type: ignore[assignment]
+            structures = ["diagonal" if s == "graph" else s for s in structures]
         noise = noise_step(
             self.engine, self.current.posterior, self.current.noise, *structures, self.memory
         )
@@ -108,27 +112,25 @@ class Search:
         self.current = new
         self.iteration += 1
         self._record(change)
-        most = settings.max_iter if diagonal else GRAPH_STAGES
-        early = (2 if not identity else 1) if diagonal else 1
-        settled = change < settings.tol and self.iteration > early
+        least = 3 if diagonal and "diagonal" in structures else 2
+        settled = change < settings.tol and self.iteration >= least
         empty = not diagonal and noise.row.n_edges + noise.col.n_edges == 0 and self.iteration > 1
+        most = settings.max_iter if diagonal else GRAPH_STAGES
         if settled or empty or self.iteration >= most:
             self._end_stage()
 
     def best_name(self) -> str:
-        """Name the best trail: most live components, then the score; diagonal if it scores more."""
-        graphs = [name for name in self.finished if name != "diagonal noise"]
-        if not graphs:
-            return "diagonal noise"
-        best = max(graphs, key=lambda g: (self.finished[g].n_live, self.finished[g].score))
-        if self.finished["diagonal noise"].score > self.finished[best].score:
-            return "diagonal noise"
-        return best
+        """Name the stage whose best iterate has the highest merit."""
+        return max(self.finished, key=lambda name: self.finished[name].merit)
 
     def _end_stage(self) -> None:
-        self.finished[self.stage] = self.current
-        if self.stage == "diagonal noise" and self.settings.has_graph:
-            self.waiting["diagonal"] = self.current
+        """Keep the stage's best iterate and go on to the next start."""
+        self.finished[self.stage] = self.leader or self.current
+        self.leader = None
+        if self.stage == DIAGONAL and self.settings.has_graph:
+            first = self.waiting["scales"]
+            if relative_change(self.current.posterior, first.posterior) > SAME_START:
+                self.waiting["diagonal"] = self.current
         if not self.waiting:
             self.stage = "done"
             return
@@ -139,6 +141,8 @@ class Search:
 
     def _record(self, change: float) -> None:
         self.history.append((self.stage, self.iteration, self.current.score, change))
+        if self.leader is None or self.current.merit >= self.leader.merit:
+            self.leader = self.current
 
     def progress(self) -> Progress:
         """Return a report of where the search is."""
@@ -148,6 +152,8 @@ class Search:
         """Return the whole state as a flat dictionary."""
         packed: dict[str, Any] = {"stage": self.stage, "iteration": self.iteration}
         packed |= self.current.pack("current")
+        if self.leader is not None:
+            packed |= self.leader.pack("leader")
         for kind, iterates in (("waiting", self.waiting), ("finished", self.finished)):
             packed[kind] = "\n".join(iterates)
             for name, iterate in iterates.items():
@@ -168,6 +174,8 @@ class Search:
         search = cls(engine, settings, Iterate.unpack("current", state))
         search.stage = str(state["stage"])
         search.iteration = int(state["iteration"])
+        if "leader.row.unscaled" in state:
+            search.leader = Iterate.unpack("leader", state)
         for kind, iterates in (("waiting", search.waiting), ("finished", search.finished)):
             for name in filter(None, str(state[kind]).split("\n")):
                 iterates[name] = Iterate.unpack(f"{kind}.{name}", state)
@@ -205,14 +213,12 @@ def _low_rank(
 
 def _flattened(noise: NoiseModel, settings: Settings) -> NoiseModel:
     """Replace a side's scales by one number where its structure is the identity."""
-    from mnpca.solvers.flagship.noise_side import NoiseSide
 
     def level(side: NoiseSide, structure: Structure) -> NoiseSide:
         if structure != "identity":
             return side
         return NoiseSide.diagonal(np.full(side.size, 1.0 / side.variances.mean()))
 
-    flat = NoiseModel(
-        level(noise.row, settings.row_structure), level(noise.col, settings.col_structure)
-    )
-    return flat.in_gauge()
+    row = level(noise.row, settings.row_structure)
+    col = level(noise.col, settings.col_structure)
+    return NoiseModel(row, col).in_gauge()

@@ -1,0 +1,98 @@
+"""Cell-wise outliers: entries that neither signal nor noise of their row and column explain."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mnpca._typing import BoolArray, FloatArray
+from mnpca.engines.dense import DenseEngine
+from mnpca.solvers.flagship.low_rank_step import low_rank_step
+from mnpca.solvers.flagship.noise_side import NoiseSide
+
+#: An entry further from the signal than this many robust standard deviations is an outlier.
+CUT = 4.0
+#: Detection and signal alternate at most this often.
+ROUNDS = 6
+#: Detection ends when a smaller share of the entries changes sides.
+SETTLED = 1e-4
+#: Median absolute deviation of a standard normal variable.
+NORMAL_MAD = 0.6745
+
+
+def robust_scales(residual: FloatArray, sweeps: int = 10) -> tuple[FloatArray, FloatArray]:
+    """Return standard deviations r_i c_j from medians, r with geometric mean one.
+
+    ``r_i = median_j |e_ij| / c_j / 0.6745`` and the same along columns, in turn: half of the
+    entries of a row or column may be anything.
+    """
+    size = np.abs(residual)
+    floor = max(float(size.mean()) * 1e-6, np.finfo(float).tiny)
+    col = np.ones(residual.shape[1])
+    row = np.ones(residual.shape[0])
+    for _ in range(sweeps):
+        row = np.maximum(np.median(size / col, axis=1) / NORMAL_MAD, floor)
+        row /= np.exp(np.log(row).mean())
+        col = np.maximum(np.median(size / row[:, None], axis=0) / NORMAL_MAD, floor)
+    return row, col
+
+
+def find_outliers(Y: FloatArray, signal: FloatArray) -> BoolArray:
+    """Mark the entries that lie more than `CUT` robust standard deviations from the signal."""
+    residual = Y - signal
+    row, col = robust_scales(residual)
+    mask: BoolArray = np.abs(residual) > CUT * row[:, None] * col
+    return mask
+
+
+def clean_cells(
+    Y: FloatArray, choose_rank: Callable[[FloatArray], int], *, seed: int = 0
+) -> tuple[FloatArray, BoolArray]:
+    """Find gross outliers and put the estimated signal in their place.
+
+    Detection and a variational low-rank fit of the cleaned matrix under robust row and column
+    scales alternate until the set of outliers settles.
+
+    Parameters
+    ----------
+    Y : array of shape (n, p)
+        Data.
+    choose_rank : callable
+        Takes the matrix after the first cleaning and returns the number of components of the
+        signal that detection uses.
+    seed : int
+        Of the subspace iteration.
+
+    Returns
+    -------
+    cleaned : array of shape (n, p)
+        Y with the outliers replaced.
+    outliers : boolean array of shape (n, p)
+    """
+    signal = np.broadcast_to(np.median(Y, axis=0), Y.shape)
+    outliers = find_outliers(Y, signal)
+    rank = choose_rank(np.where(outliers, signal, Y))
+    for _ in range(ROUNDS):
+        cleaned = np.where(outliers, signal, Y)
+        signal = _signal(cleaned, rank, robust_scales(Y - signal), seed)
+        previous, outliers = outliers, find_outliers(Y, signal)
+        if np.mean(outliers != previous) < SETTLED:
+            break
+    return np.where(outliers, signal, Y), outliers
+
+
+def _signal(
+    cleaned: FloatArray, rank: int, scales: tuple[FloatArray, FloatArray], seed: int
+) -> FloatArray:
+    """Posterior mean of the signal, mean row included, under diagonal noise."""
+    row, col = scales
+    size = max(float(np.sqrt(np.mean(cleaned**2))), np.finfo(float).tiny)
+    posterior = low_rank_step(
+        DenseEngine(cleaned / size),
+        NoiseSide.diagonal(row**-2.0),
+        NoiseSide.diagonal((col / size) ** -2.0),
+        rank,
+        center=True,
+        seed=seed,
+    )
+    signal: FloatArray = size * (posterior.left @ posterior.right.T)
+    return signal
