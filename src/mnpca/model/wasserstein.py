@@ -62,12 +62,12 @@ class Spectrum(NamedTuple):
 
 
 def spectrum(gram: FloatArray, part: slice) -> Spectrum:
-    """Return that part of the spectrum of Z, in rising order, from its Gram matrix Z'Z.
+    """Return that part of the spectrum of Z, in rising order; overwrites its Gram matrix Z'Z.
 
     A low-rank signal takes k directions away. Where Z still holds the signal they are the last
     k of the spectrum, where it is the residual they are the first k (zero).
     """
-    values, vectors = scipy.linalg.eigh(gram, driver="evd", check_finite=False)
+    values, vectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
     # Squaring loses what is below the root of the precision; such directions count as that large.
     floor = np.finfo(values.dtype).eps * max(values[-1], np.finfo(values.dtype).tiny)
     return Spectrum(np.sqrt(np.maximum(values[part], floor)), vectors[:, part])

@@ -137,9 +137,9 @@ class Descent:
         factor = self.factor.row
         carried = residual @ self.factor.col.T
         for _ in range(STEPS):
-            precision = factor.T @ factor
-            parts, slope = self._noise(carried.T @ (precision @ carried))
-            self._move(0, tall_gradient(carried, parts, slope), precision)
+            whitened = factor @ carried
+            parts, slope = self._noise(whitened.T @ whitened)
+            self._move(0, tall_gradient(carried, parts, slope), factor.T @ factor)
 
     def _wide_steps(self, residual: FloatArray) -> None:
         """Move the factor of the shorter side; with the other held, E'AE stays."""
