@@ -164,7 +164,7 @@ def solve_pyhuge(S, alpha, tol):
 
 
 LADDERS = {
-    "mnpca": (solve_mnpca, [1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5]),
+    "mnpca": (solve_mnpca, [1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 7e-5, 5e-5, 3e-5, 1e-5]),
     "sklearn": (solve_sklearn, [10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-4]),
     "skglm": (solve_skglm, [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]),
     "gglasso": (solve_gglasso, [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]),

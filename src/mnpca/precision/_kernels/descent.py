@@ -90,11 +90,7 @@ def _lasso(W, m, sub, room, places, stop):
             old, q = b[k], inverse[k]
             r = (wanted[k] - fit[k]) * q + old
             a = penalty[k] * q
-            new = 0.0
-            if r > a:
-                new = r - a
-            elif r < -a:
-                new = r + a
+            new = max(r - a, 0.0) + min(r + a, 0.0)
             step = new - old
             if step * step > _TINY * stop * q:
                 # Exact decrease of the objective along this coordinate.
@@ -145,7 +141,7 @@ def _solve_column(j, s, a, W, beta, sub, room, places, stop):
             allowed[i] = 0.0
             room[_WANTED, k] = s[i]
             room[_PENALTY, k] = a[i]
-            room[_INVERSE, k] = 1.0 / W[i, i]
+            room[_INVERSE, k] = scale[i] * scale[i]
             fit[k] = g[i]
             filled[k] = 0
             b[k] = beta[i]
