@@ -5,7 +5,12 @@ import pytest
 from sklearn.datasets import load_iris, make_moons
 
 from mnpca.baselines import LSSVMClassifier
-from mnpca.baselines._kernel_system import KernelSystem, rbf_kernel, squared_distances
+from mnpca.baselines._kernel_system import (
+    KernelSystem,
+    held_out_decisions,
+    rbf_kernel,
+    squared_distances,
+)
 from mnpca.baselines._tuning import (
     all_are_right,
     largest_is_right,
@@ -63,6 +68,11 @@ def test_held_out_decisions_equal_refits(problem):
         refitted_decisions(kernel, 10.0, targets, folds),
         atol=1e-6,
     )
+    directly = held_out_decisions(kernel, 10.0, targets, [folds, folds[::-1]])
+    for decisions in directly:
+        np.testing.assert_allclose(
+            decisions, system.leave_folds_out(10.0, targets, folds), atol=1e-6
+        )
     some = np.arange(0, len(kernel), 50)
     np.testing.assert_allclose(
         system.leave_one_out(10.0, targets)[some],

@@ -11,7 +11,7 @@ WIDTHS = 2.0 ** np.arange(-4, 3.5, 0.5)
 #: Regularisations tried.
 REGULARIZATIONS = 10.0 ** np.arange(-2, 5.5, 0.5)
 #: Tuning looks at this many rows at most: its cost grows with their third power.
-MOST_ROWS = 1500
+MOST_ROWS = 1000
 
 
 class Setting(NamedTuple):

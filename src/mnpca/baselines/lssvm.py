@@ -30,7 +30,7 @@ class LSSVMClassifier(ClassifierMixin, BaseEstimator):
     cv : int or "loo", default="loo"
         How "tune" holds rows out: one at a time, or in this many random folds.
     random_state : int, RandomState instance or None, default=None
-        Source of the folds, and of the rows to tune on where there are more than 1500.
+        Source of the folds, and of the rows to tune on where there are more than 1000.
 
     Attributes
     ----------

@@ -1,5 +1,6 @@
 """Every table and figure by name: its cells, how one is computed, how the whole is shown."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -72,5 +73,14 @@ _COMPUTE = {
 
 
 def compute(cell):
-    """Compute any cell."""
-    return _COMPUTE[cell.experiment](cell)
+    """Compute any cell; what it warns of becomes its note."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        outcome = _COMPUTE[cell.experiment](cell)
+    messages = dict.fromkeys(_first_sentence(str(warning.message)) for warning in caught)
+    outcome.note = "; ".join(filter(None, (outcome.note, *messages)))
+    return outcome
+
+
+def _first_sentence(text):
+    return " ".join(text.split()).split(". ")[0]

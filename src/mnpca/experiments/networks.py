@@ -89,7 +89,7 @@ def within_class(i, j, labels):
     counts = np.unique(labels, return_counts=True)[1]
     n = len(labels)
     return {
-        "within_class": float(np.mean(labels[i] == labels[j])),
+        "within_class": float(np.mean(labels[i] == labels[j])) if len(i) else float("nan"),
         "within_class_by_chance": float((counts * (counts - 1)).sum() / (n * (n - 1))),
     }
 

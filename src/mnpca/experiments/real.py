@@ -1,10 +1,8 @@
 """Real data: accuracy of a classifier on the scores, by the paper's protocol and a nested one."""
 
-import warnings
 from functools import cache
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from mnpca.baselines import METHODS, make_reducer
 from mnpca.datasets import REAL_SETS, load_real
@@ -48,7 +46,7 @@ def compute_paper(cell):
     rank = paper_rank(data.X)
     reducer = make_reducer(cell.method, rank, random_state=cell.seed)
     try:
-        scores = _quietly(reducer.fit_transform, data.X)
+        scores = reducer.fit_transform(data.X)
     except MetricError as error:
         return Outcome({"accuracy": np.nan, "rank": rank}, note=f"no result: {error}")
     accuracy = paper_protocol(scores, data.y, seed=cell.seed)
@@ -65,12 +63,5 @@ def compute_paper(cell):
 def compute_nested(cell):
     """Everything fitted inside the training folds."""
     data = load_real(cell.data, standardize=False)
-    accuracy = _quietly(nested_protocol, data.X, data.y, cell.method, seed=cell.seed)
+    accuracy = nested_protocol(data.X, data.y, cell.method, seed=cell.seed)
     return Outcome({"accuracy": accuracy.mean(), "accuracy_sd": accuracy.std()})
-
-
-def _quietly(function, *arguments, **named):
-    """Call without convergence warnings: FastICA and GPLVM may stop at their iteration limit."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return function(*arguments, **named)

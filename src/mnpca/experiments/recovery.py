@@ -80,12 +80,9 @@ def scatter_cells(quick=False, all_methods=False):
 
 
 def swiss_cells(quick=False, all_methods=False):
-    """Cells of the Swiss rolls."""
-    return [
-        Cell("swiss", "two rolls", method, FIRST_SEED)
-        for method in MAIN_METHODS
-        if method != "oracle"
-    ]
+    """Cells of the Swiss rolls; a residual in one dimension needs the larger printed penalties."""
+    methods = ("PCA", "LikelihoodMNPCA-printed", "WassersteinMNPCA", "MNPCA")
+    return [Cell("swiss", f"n={100 if quick else 400}", method, FIRST_SEED) for method in methods]
 
 
 def compute_small(cell):
@@ -115,7 +112,8 @@ def compute_noise(cell):
 
 def compute_swiss(cell):
     """Project two Swiss rolls to the plane, and tell how well k-means finds them."""
-    data = make_two_swiss_rolls(random_state=cell.seed)
+    data = make_two_swiss_rolls(int(_number(cell.data)), random_state=cell.seed)
+    data.Y = (data.Y - data.Y.mean(axis=0)) / data.Y.std(axis=0)
     scores = estimate(cell.method, data, seed=cell.seed).scores
     arrays = {"scores": scores, "labels": data.labels, "points": data.Y}
     return Outcome({"nmi": nmi(scores, data.labels)}, arrays=arrays)
