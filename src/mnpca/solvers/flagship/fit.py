@@ -120,7 +120,7 @@ def fit_flagship(
     max_iter : int
         Outer iterations of the diagonal stage.
     tol : float
-        A stage ends when the signal changes by less than this share.
+        A stage ends when the signal and the level of the noise change by less than this share.
     random_state : int
         Seed of the subspace iteration's random columns.
     report : callable
@@ -270,7 +270,8 @@ def _signal_variance(posterior: Posterior, noise: NoiseModel) -> LowRank:
     ``x_i' w_j`` is ``x_i' S diag(d_j) S' x_i + w_j' T diag(c_i) T' w_j`` plus
     ``tr(T diag(c_i) T' S diag(d_j) S')``; each term is a product of something of i and of j.
     """
-    left, right = [], []
+    left: list[FloatArray] = []
+    right: list[FloatArray] = []
     if posterior.right_factor is not None:
         basis = posterior.right_factor.basis
         variances = posterior.right_factor.row_variances(noise.col)

@@ -64,7 +64,7 @@ def generalised_svd(
     if rank == 0:
         return GeneralisedSVD(np.zeros((n, 0)), np.zeros(0), np.zeros((p, 0)), mean)
     width = min(rank + EXTRA, n, p)
-    right = rng.standard_normal((p, width))
+    right: FloatArray = rng.standard_normal((p, width))
     if start is not None:
         right[:, : start.shape[1]] = start[:, :width]
     right, weighted_right = _orthonormal(right, col_noise)

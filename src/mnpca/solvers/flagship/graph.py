@@ -181,7 +181,7 @@ def _limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
     rank[order] = np.arange(len(ends)) - first[ends[order]]
     count = len(pairs.i)
     kept = (rank[:count] < most) & (rank[count:] < most)
-    return Pairs(*(part[kept] for part in pairs))
+    return Pairs(pairs.i[kept], pairs.j[kept], pairs.value[kept])
 
 
 def _refit_and_prune(

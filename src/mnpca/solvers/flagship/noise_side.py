@@ -91,7 +91,7 @@ class NoiseSide:
     @property
     def n_edges(self) -> int:
         """Return the number of linked pairs."""
-        return 0 if self.is_diagonal else (self.weights.nnz - self.size) // 2
+        return 0 if self.is_diagonal else int(self.precision.nnz - self.size) // 2
 
     @property
     def largest_component(self) -> int:

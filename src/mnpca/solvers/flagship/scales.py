@@ -21,7 +21,8 @@ def row_col_scales(engine: DenseEngine, sweeps: int = 20) -> tuple[NoiseSide, No
     """
     n, p = engine.shape
     squares = engine.squares()
-    row_mean, col_scale = np.ones(n), np.ones(p)
+    row_mean: FloatArray = np.ones(n)
+    col_scale: FloatArray = np.ones(p)
     for _ in range(sweeps):
         row_mean = _positive(squares.row_sums(1.0 / col_scale) / p)
         row_mean /= geometric_mean(row_mean)

@@ -101,18 +101,21 @@ class Search:
         """Do one outer iteration of the present stage, and end the stage when it is time."""
         settings = self.settings
         diagonal = self.stage == DIAGONAL
-        structures = [settings.row_structure, settings.col_structure]
+        row, col = settings.row_structure, settings.col_structure
         if diagonal:
-            structures = ["diagonal" if s == "graph" else s for s in structures]
+            row, col = _without_graph(row), _without_graph(col)
         noise = noise_step(
-            self.engine, self.current.posterior, self.current.noise, *structures, self.memory
+            self.engine, self.current.posterior, self.current.noise, row, col, self.memory
         )
         new = _low_rank(self.engine, noise, settings, self.current.posterior.svd.right)
+        # A strong signal stands still long before the level of the noise does.
+        level = new.noise.col.log_determinant - self.current.noise.col.log_determinant
         change = relative_change(new.posterior, self.current.posterior)
+        change = max(change, abs(level) / new.noise.col.size)
         self.current = new
         self.iteration += 1
         self._record(change)
-        least = 3 if diagonal and "diagonal" in structures else 2
+        least = 3 if diagonal and "diagonal" in (row, col) else 2
         settled = change < settings.tol and self.iteration >= least
         empty = not diagonal and noise.row.n_edges + noise.col.n_edges == 0 and self.iteration > 1
         most = settings.max_iter if diagonal else GRAPH_STAGES
@@ -209,6 +212,10 @@ def _low_rank(
         seed=settings.seed,
     )
     return Iterate(noise, posterior)
+
+
+def _without_graph(structure: Structure) -> Structure:
+    return "diagonal" if structure == "graph" else structure
 
 
 def _flattened(noise: NoiseModel, settings: Settings) -> NoiseModel:

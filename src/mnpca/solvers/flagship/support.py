@@ -100,7 +100,7 @@ class SupportFit:
             self.__init__(support, correlations, gram, max_sweeps=max_sweeps, tol=tol)  # type: ignore[misc]
             return
         for c in np.flatnonzero(failed):
-            self._repair(c)
+            self._repair(int(c))
 
     @property
     def partial_correlations(self) -> FloatArray:

@@ -126,11 +126,12 @@ def variational_step(
     centred = svd.mean is not None
     left = svd.left * svd.singular_values
     right = svd.right
-    if centred:
+    if svd.mean is not None:
         left = np.column_stack([left, np.ones(n)])
         right = np.column_stack([right, svd.mean])
     width = right.shape[1]
-    left_spread, right_spread = np.zeros((width, width)), np.zeros((width, width))
+    left_spread: FloatArray = np.zeros((width, width))
+    right_spread: FloatArray = np.zeros((width, width))
     left_factor: FactorPosterior | None = None
     right_factor: FactorPosterior | None = None
     constant = total - p * row_noise.log_determinant - n * col_noise.log_determinant
