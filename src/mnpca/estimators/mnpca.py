@@ -11,10 +11,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca.engines.threads import worker_threads
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.selection.auto_rank import fit_auto_rank
-from mnpca.solvers.flagship import fit_flagship
+from mnpca.model.low_rank import LowRank
+from mnpca.model.whiteness import ModelCheckWarning
+from mnpca.selection.choose_model import choose_model
+from mnpca.selection.noise_structure import advice
 from mnpca.solvers.flagship.search import Settings
+
+#: A last change of the signal above this multiple of `tol` is worth a warning.
+UNSETTLED = 10.0
 
 
 class MNPCA(MatrixNormalEstimator):
@@ -29,12 +35,18 @@ class MNPCA(MatrixNormalEstimator):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of components; "auto" takes as many as stand above the noise and spread over rows
-        and columns.
+        Number of components. "auto" takes as many as stand above the noise and spread over rows
+        and columns, at most 10. It may find none: then `components_` is empty, `transform`
+        returns an array without columns, and `denoise` returns the mean.
     noise : {"auto", "graph", "diagonal"}, default="auto"
-        Structure of the noise: networks on both sides, unequal variances only, or chosen.
+        Structure of the noise: a network on both sides, unequal variances only, or chosen.
+        "auto" keeps networks where they leave a white residual, otherwise unequal variances,
+        and where these are not those of noise, equal ones (which is PCA); see `noise_`.
     center : bool or "auto", default="auto"
         Whether the model has a mean row; "auto" compares the evidence of both.
+    robust : bool, default=False
+        Whether to find single entries far outside signal and noise, and to leave them out of the
+        fit; see `outliers_`.
     max_iter : int, default=9
         Most iterations of the diagonal stage.
     tol : float, default=1e-2
@@ -42,8 +54,59 @@ class MNPCA(MatrixNormalEstimator):
     random_state : int, RandomState instance or None, default=None
         Source of the random start of the subspace iteration, on which the result depends by
         rounding only; None is a fixed start, so that fits can be repeated and resumed.
+    n_jobs : int or None, default=None
+        Threads of the linear algebra; the result does not depend on it. None leaves the number
+        to the environment.
     verbose : int, default=0
         Whether to print every iteration.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_features)
+        Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
+        each is positive.
+    singular_values_ : ndarray of shape (n_components_,)
+        Generalised singular values.
+    mean_ : ndarray of shape (n_features,)
+        Mean row, zeros where the model has none.
+    low_rank_ : LowRank
+        Posterior mean of the training signal, the mean left out, as two thin factors.
+    signal_variance_ : LowRank
+        Posterior variance of every entry of the signal, as two thin factors.
+    row_precision_, col_precision_ : csr_array
+        A and B, scaled so that ``logdet A = 0``.
+    n_components_ : int
+        Number of components.
+    objective_history_ : ndarray
+        Evidence lower bound less the price of the edges, after every iteration of the final fit.
+    candidates_ : list of dict
+        The starts of the final fit: name, components above the noise, score, evidence, edges.
+    rank_path_ : list of dict or None
+        The ranks that "auto" tried, in order: rank, strengths and spreads of the components, and
+        whether the rank was accepted. None where the rank was given.
+    noise_ : dict
+        ``structure``, the noise of the final fit ("identity", "diagonal" or "graph"), and
+        ``candidates``, for every structure that was fitted its edges, signal strength, score and
+        the whiteness of its residual.
+    outliers_ : ndarray of bool of shape (n_samples, n_features) or None
+        The entries that ``robust=True`` left out.
+    model_check_ : dict
+        Whiteness of the residual: correlation of rows and of columns beyond chance, distance of
+        the singular values from the Marchenko-Pastur law, largest singular value, the verdict
+        ``white`` (None for matrices under 20 rows or columns) and ``advice``.
+    n_iter_ : int
+        Iterations of the final fit.
+    converged_ : bool
+        Whether the signal settled.
+    noise_variance_, score_covariance_ : float, ndarray
+        The distribution of a row that `score` assumes.
+    n_features_in_, feature_names_in_, sample_names_in_
+        Size and names of the training data.
+
+    Warns
+    -----
+    ModelCheckWarning
+        If the whitened residual is not white: the noise of these data is not what the model says.
 
     Examples
     --------
@@ -51,7 +114,9 @@ class MNPCA(MatrixNormalEstimator):
     >>> from mnpca.datasets import make_paper_small
     >>> from mnpca.metrics import psnr
     >>> data = make_paper_small(c=224, seed=1)
-    >>> model = MNPCA(n_components=2, random_state=0).fit(data.Y)
+    >>> model = MNPCA().fit(data.Y)
+    >>> model.n_components_, model.noise_["structure"]
+    (2, 'graph')
     >>> psnr(model.denoise(), data.signal) > 15
     True
     """
@@ -60,9 +125,11 @@ class MNPCA(MatrixNormalEstimator):
         "n_components": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "noise": [StrOptions({"auto", "graph", "diagonal"})],
         "center": ["boolean", StrOptions({"auto"})],
+        "robust": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
         "verbose": ["verbose"],
     }
 
@@ -72,17 +139,21 @@ class MNPCA(MatrixNormalEstimator):
         *,
         noise="auto",
         center="auto",
+        robust=False,
         max_iter=9,
         tol=1e-2,
         random_state=None,
+        n_jobs=None,
         verbose=0,
     ):
         self.n_components = n_components
         self.noise = noise
         self.center = center
+        self.robust = robust
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -107,37 +178,53 @@ class MNPCA(MatrixNormalEstimator):
         self
         """
         X = self._validate_training(X)
-        data = X.astype(np.float64, copy=False)
-        seed = self._seed()
-        structure = "graph" if self.noise == "auto" else self.noise
-        common = {"center": self.center, "max_iter": self.max_iter, "tol": self.tol}
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
-            if self.n_components == "auto":
-                settings = Settings(
-                    rank=0, row_structure=structure, col_structure=structure, seed=seed, **common
-                )
-                fit, trials = fit_auto_rank(data, settings, report, resume)
-                self.rank_path_ = [asdict(trial) for trial in trials]
-            else:
-                rank = self._rank(X.shape)
-                fit = fit_flagship(
-                    data,
-                    rank,
-                    noise=structure,
-                    random_state=seed,
-                    report=report,
-                    resume=resume,
-                    **common,
-                )
-                self.rank_path_ = None
+        rank = None if self.n_components == "auto" else self._rank(X.shape)
+        settings = Settings(
+            rank=0,
+            row_structure="graph",
+            col_structure="graph",
+            center=self.center,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            seed=self._seed(),
+        )
+        with (
+            self._progress(X, callback, checkpoint, resume_from) as (report, resume),
+            worker_threads(self.n_jobs),
+        ):
+            chosen = choose_model(
+                X.astype(np.float64, copy=False),
+                rank,
+                None if self.noise == "auto" else self.noise,
+                settings,
+                robust=self.robust,
+                report=report,
+                resume=resume,
+            )
+        self._store_choice(chosen)
+        return self
+
+    def _store_choice(self, chosen):
+        """Set the fitted attributes and tell what is not right with the fit."""
+        fit = chosen.fit
         self.objective_history_ = np.array([entry[2] for entry in fit.history])
         self.candidates_ = [asdict(candidate) for candidate in fit.candidates]
+        self.rank_path_ = None
+        if chosen.rank_trials is not None:
+            self.rank_path_ = [
+                {**asdict(trial), "accepted": trial.accepted} for trial in chosen.rank_trials
+            ]
+        final = chosen.noise_trials[-1]
+        self.noise_ = {
+            "structure": final.structure,
+            "candidates": [asdict(trial) for trial in chosen.noise_trials],
+        }
+        self.outliers_ = chosen.outliers
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
-        self._warn_unless_converged()
         self.signal_variance_ = fit.signal_variance
         self._store_fit(
-            X,
+            chosen.data,
             mean=fit.mean,
             low_rank=fit.low_rank,
             components=fit.loadings.T,
@@ -145,7 +232,14 @@ class MNPCA(MatrixNormalEstimator):
             row_precision=fit.row_noise.precision,
             col_precision=fit.col_noise.precision,
         )
-        return self
+        self.model_check_ = {
+            **asdict(final.residual),
+            "white": final.residual.white,
+            "advice": advice(final, tried=[trial.structure for trial in chosen.noise_trials]),
+        }
+        self._warn_if_unsettled(fit)
+        if self.model_check_["white"] is False:
+            warnings.warn(self.model_check_["advice"], ModelCheckWarning, stacklevel=4)
 
     def _seed(self):
         if self.random_state is None:
@@ -161,14 +255,16 @@ class MNPCA(MatrixNormalEstimator):
             )
         return min(self.n_components, min(shape) - 1)
 
-    def _warn_unless_converged(self):
-        if not self.converged_:
+    def _warn_if_unsettled(self, fit):
+        """Warn where the end of the iterations, not the data, decided the result."""
+        change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
+        if change > UNSETTLED * self.tol:
             warnings.warn(
-                f"MNPCA did not settle in {self.n_iter_} iterations: the signal still changes by "
-                f"more than tol={self.tol:g} of its size. Use fewer components, "
+                f"MNPCA did not settle in {self.n_iter_} iterations: the last one changed the "
+                f"signal by {change:.0%} of its size. Use fewer components, "
                 'noise="diagonal", or a larger max_iter or tol.',
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def denoise(self, *, return_std=False):
@@ -178,9 +274,17 @@ class MNPCA(MatrixNormalEstimator):
         ----------
         return_std : bool, default=False
             Whether to return the posterior standard deviation of every entry too.
+
+        Returns
+        -------
+        signal : ndarray of shape (n_samples, n_features)
+            Mean row included.
+        std : ndarray of shape (n_samples, n_features)
+            Only with `return_std`.
         """
         check_is_fitted(self)
         signal = super().denoise()
         if not return_std:
             return signal
-        return signal, np.sqrt(np.maximum(self.signal_variance_.dense(), 0.0))
+        variance = LowRank(*self.signal_variance_).dense()
+        return signal, np.sqrt(np.maximum(variance, 0.0))

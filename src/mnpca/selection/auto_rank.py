@@ -151,9 +151,7 @@ class _RankSearch:
         """Count the good components under scales alone; start low where it cannot tell."""
         if self.trials or self.most == 0:
             return 1
-        found = RankTrial.of(self._begin(self.most).current).n_good
-        # Under strongly correlated noise everything looks like a component.
-        return 1 if found == self.most else max(found, 1)
+        return max(_count(self._begin(self.most)), 1)
 
     def _try(self, rank: int) -> tuple[Search, RankTrial]:
         """Run a search up to the end of its first trail."""
@@ -196,6 +194,22 @@ class _RankSearch:
             self.report(replace(progress, stage=f"rank {rank}, {progress.stage}", state=state))
 
         return report
+
+
+def guess_rank(Y: FloatArray, settings: Settings) -> int:
+    """Count the good components under row and column scales alone; quick and rough."""
+    most = max(min(MAX_RANK, *(size - 1 for size in Y.shape)), 0)
+    prepared = Prepared.of(Y, settings.center)
+    engine = DenseEngine(prepared.scaled, prepared.dtype)
+    settings = replace(settings, rank=most, center=prepared.center)
+    return _count(Search.begin(engine, settings))
+
+
+def _count(search: Search) -> int:
+    """Count the good components at the start of a search."""
+    found = RankTrial.of(search.current)
+    # Under strongly correlated noise everything looks like a component.
+    return 1 if 1 < found.n_good == found.rank else found.n_good
 
 
 def _move(trial: RankTrial, low: int, high: int) -> tuple[int, int, int]:

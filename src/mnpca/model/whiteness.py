@@ -1,0 +1,211 @@
+"""Is what the model leaves over white? The check of a fit that needs no truth."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray, IntArray
+from mnpca.model.low_rank import LowRank
+from mnpca.model.sparse import blocks
+
+#: Rows and columns of the whitened residual that are looked at, at most.
+LARGEST_SAMPLE = 1000
+#: With fewer rows or columns nothing can be said.
+SMALLEST_SIDE = 20
+#: Root mean square correlation, beyond chance, that a good fit may leave.
+CORRELATION_LEFT = 0.045
+#: Distance to the Marchenko-Pastur law that a good fit may leave in a large matrix.
+DISTANCE_LEFT = 0.08
+#: Largest singular value, in units of the edge, that a good fit may leave.
+EDGE_LEFT = 1.15
+
+
+class ModelCheckWarning(UserWarning):
+    """The residual of a fit is not the noise that the fitted model describes."""
+
+
+@dataclass(frozen=True)
+class Whiteness:
+    """How far whitened residuals ``Z = A^(1/2) R B^(1/2)`` are from independent entries.
+
+    Attributes
+    ----------
+    row_correlation, col_correlation : float
+        Root mean square correlation between rows (columns) of Z beyond what chance gives. Zero
+        for white noise.
+    row_linked, col_linked : float
+        Share of the pairs of rows (columns) whose correlation would call for an edge.
+    spectrum_distance : float
+        Largest difference between the distribution of the squared singular values of Z and the
+        Marchenko-Pastur law (Kolmogorov's distance). Zero for white noise.
+    largest_singular_value : float
+        In units of ``sqrt n + sqrt p``, where that of white noise lies.
+    n_rows, n_cols : int
+        Rows and columns that were looked at.
+    """
+
+    row_correlation: float
+    col_correlation: float
+    row_linked: float
+    col_linked: float
+    spectrum_distance: float
+    largest_singular_value: float
+    n_rows: int
+    n_cols: int
+
+    @property
+    def uncorrelated(self) -> bool:
+        """Tell whether rows and columns are no more correlated than a good fit leaves them.
+
+        The mean of ``r^2`` over the pairs of q items with m observations has standard deviation
+        ``2 / (m q)`` by chance; two of these are allowed for.
+        """
+        limit = CORRELATION_LEFT**2 + 4.0 / (self.n_rows * self.n_cols)
+        return max(self.row_correlation, self.col_correlation) ** 2 <= limit
+
+    @property
+    def white(self) -> bool | None:
+        """Return the verdict; None where the matrix is too small for one."""
+        if min(self.n_rows, self.n_cols) < SMALLEST_SIDE:
+            return None
+        distance_limit = DISTANCE_LEFT + 2.0 / min(self.n_rows, self.n_cols)
+        return (
+            self.uncorrelated
+            and self.spectrum_distance <= distance_limit
+            and self.largest_singular_value <= EDGE_LEFT
+        )
+
+
+def whiteness(
+    observed: FloatArray,
+    mean: FloatArray,
+    low_rank: LowRank,
+    row_precision: sp.csr_array,
+    col_precision: sp.csr_array,
+    *,
+    seed: int = 0,
+) -> Whiteness:
+    """Measure the whiteness of ``A^(1/2) (Y - 1 mean' - signal) B^(1/2)``.
+
+    Rows and columns beyond `LARGEST_SAMPLE` are sampled: a part of a white matrix is white.
+
+    Parameters
+    ----------
+    observed : array of shape (n, p)
+        Y.
+    mean, low_rank
+        The fitted mean row and signal.
+    row_precision, col_precision : sparse arrays
+        A and B.
+    seed : int
+        Of the sample of rows and columns.
+    """
+    n, p = observed.shape
+    rng = np.random.default_rng(seed)
+    rows, cols = _sample(n, rng), _sample(p, rng)
+    whitened = _whitened_residual(
+        observed, mean, low_rank, row_precision, col_precision, rows, cols
+    )
+    # The fit has taken this many directions out of the rows and out of the columns.
+    taken = low_rank.left.shape[1] + int(np.any(mean))
+    taken_rows, taken_cols = (taken if len(rows) == n else 0), (taken if len(cols) == p else 0)
+    n_free, p_free = max(len(rows) - taken_rows, 1), max(len(cols) - taken_cols, 1)
+    singular_values = scipy.linalg.svdvals(whitened)
+    size = float(np.sqrt(np.mean(whitened**2) * whitened.size / (n_free * p_free)))
+    singular_values = singular_values[: min(n_free, p_free)] / max(size, np.finfo(float).tiny)
+    row_correlation, row_linked = _correlation(whitened, p_free)
+    col_correlation, col_linked = _correlation(whitened.T, n_free)
+    return Whiteness(
+        row_correlation=row_correlation,
+        col_correlation=col_correlation,
+        row_linked=row_linked,
+        col_linked=col_linked,
+        spectrum_distance=marchenko_pastur_distance(singular_values, n_free, p_free),
+        largest_singular_value=float(singular_values[0] / (np.sqrt(n_free) + np.sqrt(p_free))),
+        n_rows=len(rows),
+        n_cols=len(cols),
+    )
+
+
+def marchenko_pastur_distance(singular_values: FloatArray, n: int, p: int) -> float:
+    """Kolmogorov distance of squared singular values of an n x p matrix to the law of white noise.
+
+    The eigenvalues of ``Z'Z / max(n, p)`` follow, for many rows and columns with ratio
+    ``g = min/max``, the density ``sqrt((b - x)(x - a)) / (2 pi g x)`` between
+    ``a = (1 - sqrt g)^2`` and ``b = (1 + sqrt g)^2``.
+    """
+    eigenvalues = np.sort(singular_values**2) / max(n, p)
+    law = _marchenko_pastur_cdf(eigenvalues, min(n, p) / max(n, p))
+    steps = np.arange(len(eigenvalues) + 1) / len(eigenvalues)
+    return float(np.max(np.maximum(np.abs(law - steps[:-1]), np.abs(law - steps[1:]))))
+
+
+def _marchenko_pastur_cdf(x: FloatArray, ratio: float, points: int = 2001) -> FloatArray:
+    """Integrate the density in the angle t of ``x = 1 + g - 2 sqrt(g) cos t``: it is smooth."""
+    angle = np.linspace(0.0, np.pi, points)
+    half = 2.0 * np.sqrt(ratio)
+    support = 1.0 + ratio - half * np.cos(angle)
+    density = half**2 * np.sin(angle) ** 2 / np.maximum(support, 1e-12)
+    cumulative = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    law: FloatArray = np.interp(x, support, cumulative / cumulative[-1])
+    return law
+
+
+def _correlation(items: FloatArray, n_observations: int) -> tuple[float, float]:
+    """Correlations between the rows of a matrix: their size beyond chance, and how many are large.
+
+    The first is ``sqrt(mean r^2 - 1/m)``, the second the share of pairs above
+    ``1.75 sqrt(log q / m)``, the threshold of the graph step.
+    """
+    q = len(items)
+    if q < 2:
+        return 0.0, 0.0
+    norms = np.linalg.norm(items, axis=1, keepdims=True)
+    unit = items / np.maximum(norms, np.finfo(float).tiny)
+    squares = (unit @ unit.T) ** 2
+    np.fill_diagonal(squares, 0.0)
+    n_pairs = q * (q - 1)
+    excess = float(squares.sum()) / n_pairs - 1.0 / n_observations
+    threshold = 1.75**2 * np.log(q) / items.shape[1]
+    return float(np.sqrt(max(excess, 0.0))), float(np.sum(squares > threshold)) / n_pairs
+
+
+def _sample(size: int, rng: np.random.Generator) -> IntArray:
+    if size <= LARGEST_SAMPLE:
+        return np.arange(size)
+    return np.sort(rng.choice(size, LARGEST_SAMPLE, replace=False))
+
+
+def _whitened_residual(
+    observed: FloatArray,
+    mean: FloatArray,
+    low_rank: LowRank,
+    row_precision: sp.csr_array,
+    col_precision: sp.csr_array,
+    rows: IntArray,
+    cols: IntArray,
+) -> FloatArray:
+    """Return the given rows and columns of ``Fa' R Fb``, A = Fa Fa' and B = Fb Fb'."""
+    row_root = _root_rows(row_precision, rows)
+    col_root = _root_rows(col_precision, cols)
+    # Only the part of the residual that these rows of the roots touch is formed.
+    used_rows, used_cols = np.unique(row_root.indices), np.unique(col_root.indices)
+    residual = np.asarray(observed[np.ix_(used_rows, used_cols)], dtype=np.float64)
+    residual = residual - mean[used_cols]
+    residual -= low_rank.left[used_rows] @ low_rank.right[used_cols].T
+    half: FloatArray = np.asarray(row_root[:, used_rows] @ residual)
+    return np.asarray((col_root[:, used_cols] @ half.T).T)
+
+
+def _root_rows(precision: sp.csr_array, items: IntArray) -> sp.csr_array:
+    """Rows `items` of F' where ``P = F F'`` with F lower triangular, by connected component."""
+    root = sp.lil_array(precision.shape)
+    root.setdiag(np.sqrt(precision.diagonal()))
+    wanted = np.zeros(precision.shape[0], dtype=bool)
+    wanted[items] = True
+    for members, block in blocks(precision):
+        if wanted[members].any():
+            root[np.ix_(members, members)] = np.linalg.cholesky(block).T
+    return sp.csr_array(root)[items]
