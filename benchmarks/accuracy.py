@@ -16,9 +16,10 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
 
-from mnpca.datasets import chain_precision, make_low_rank_matrix_normal, make_paper_small
+from mnpca.datasets import chain_precision, make_paper_small, random_sparse_precision
 from mnpca.engines.dense import DenseEngine
 from mnpca.metrics import edge_recovery, psnr
 from mnpca.solvers.flagship import fit_flagship
@@ -40,13 +41,13 @@ def chains(correlation, n=300, p=200):
 
 
 def tall(n, p):
-    """Very many rows: random signal, sparse graphs of small components on both sides."""
+    """Very many rows: the paper's three groups, networks of small components on both sides."""
 
     def make(seed):
         rows = sparse_network(n, seed)
         cols = sparse_network(p, seed + 1)
-        return make_low_rank_matrix_normal(
-            n, p, 2, row_precision=rows, col_precision=cols, random_state=seed
+        return make_paper_small(
+            seed=seed, n_samples=n, n_features=p, row_precision=rows, col_precision=cols
         )
 
     return make
@@ -54,10 +55,6 @@ def tall(n, p):
 
 def sparse_network(size, seed, *, block=100, condition=64.0, density=0.03):
     """Block-diagonal random sparse precision: a network that is never a dense array."""
-    import scipy.sparse as sp
-
-    from mnpca.datasets import random_sparse_precision
-
     rng = np.random.RandomState(seed)
     full, rest = divmod(size, block)
     sizes = [block] * full + ([rest] if rest else [])

@@ -1,21 +1,28 @@
 """Seconds and peak memory of the flagship on one core, compile time excluded.
 
-python benchmarks/flagship_speed.py                 # the sizes below 10,000 rows
-python benchmarks/flagship_speed.py --sizes 10000x1000
+Every data set is made in one process and fitted in another, so that the peak memory is the
+fit's own (interpreter and compiled code included).
+
+    python benchmarks/flagship_speed.py
+    python benchmarks/flagship_speed.py --sizes 10000x1000,30000x1000 --seeds 1
 """
 
 import argparse
 import os
+import resource
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
-import psutil
-from accuracy import oracle, tall
+import scipy.sparse as sp
+from accuracy import oracle, paper, tall
+from sklearn.utils import Bunch
 
 from mnpca.datasets import make_paper_large, make_paper_small
 from mnpca.metrics import psnr
@@ -23,65 +30,64 @@ from mnpca.solvers.flagship import fit_flagship
 
 #: Size -> (maker of a data set from a seed, seconds it may take, megabytes it may take).
 SIZES = {
-    "300x200": (lambda seed: make_paper_small(c=224, seed=seed), 0.25, None),
+    "300x200": (paper(224), 0.25, None),
     "1000x2000": (lambda seed: make_paper_large(2000, seed=seed), 4.0, None),
-    "2000x2000": (
-        lambda seed: make_paper_small(
-            c=196, seed=seed, n_samples=2000, n_features=2000, density=0.01
-        ),
-        15.0,
-        None,
-    ),
+    "2000x2000": (paper(196, 2000, 2000), 15.0, None),
     "4000x2000": (tall(4000, 2000), 10.0, None),
     "10000x1000": (tall(10000, 1000), 20.0, 550.0),
     "30000x1000": (tall(30000, 1000), None, None),
 }
 
 
-def measure(size, seed):
-    """Fit once and print the row; runs in a process of its own so that the peak is its own."""
-    warm_up = make_paper_small(c=64, seed=0, n_samples=60, n_features=50)
-    fit_flagship(warm_up.Y, 2)
+def make(size, seed, folder):
+    """Write a data set of the size in float32."""
     data = SIZES[size][0](seed)
-    signal = data.signal.astype(np.float32)
-    data.Y = data.Y.astype(np.float32)
-    data.signal = None
-    started = time.perf_counter()
-    fit = fit_flagship(data.Y, 2)
-    seconds = time.perf_counter() - started
-    # Only the peak of the whole process is known; making the data must not exceed it.
-    import resource
+    np.save(folder / "Y.npy", data.Y.astype(np.float32))
+    np.save(folder / "signal.npy", data.signal.astype(np.float32))
+    sp.save_npz(folder / "rows.npz", sp.csr_array(data.row_precision))
+    sp.save_npz(folder / "cols.npz", sp.csr_array(data.col_precision))
 
+
+def measure(size, seed, folder):
+    """Fit the stored data set and print its row of the table."""
+    fit_flagship(make_paper_small(c=64, seed=0, n_samples=60, n_features=50).Y, 2)
+    Y = np.load(folder / "Y.npy")
+    started = time.perf_counter()
+    fit = fit_flagship(Y, 2)
+    seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    now = psutil.Process().memory_info().rss / 2**20
-    ours = psnr(fit.denoised(), signal)
-    best = psnr(oracle(data, 2), signal)
+    rows, cols = (sp.load_npz(folder / name) for name in ("rows.npz", "cols.npz"))
+    signal = np.load(folder / "signal.npy")
+    best = psnr(oracle(Bunch(Y=Y, row_precision=rows, col_precision=cols), 2), signal)
+    found = [side.n_edges for side in (fit.row_noise, fit.col_noise)]
+    true = [(side.nnz - side.shape[0]) // 2 for side in (rows, cols)]
+    largest = [side.largest_component for side in (fit.row_noise, fit.col_noise)]
     _, seconds_bar, memory_bar = SIZES[size]
     print(
-        f"{size:12s} seed {seed}: {seconds:6.2f} s (bar {seconds_bar}), peak {peak:5.0f} MB "
-        f"(bar {memory_bar}), after {now:5.0f} MB, PSNR {ours:.2f} (oracle {best:.2f}), edges "
-        f"{fit.row_noise.n_edges} + {fit.col_noise.n_edges} (true "
-        f"{(data.row_precision.nnz - data.row_precision.shape[0]) // 2} + "
-        f"{(data.col_precision.nnz - data.col_precision.shape[0]) // 2}), largest component "
-        f"{fit.row_noise.largest_component} / {fit.col_noise.largest_component}, {fit.n_iter} "
-        f"iterations, {fit.chosen}",
+        f"{size:11s} seed {seed}: {seconds:6.2f} s (bar {seconds_bar}), peak {peak:4.0f} MB "
+        f"(bar {memory_bar}), PSNR {psnr(fit.denoised(), signal):.2f} (oracle {best:.2f}), "
+        f"edges {found} of {true}, largest components {largest}, {fit.n_iter} iterations",
         flush=True,
     )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sizes", default="300x200,1000x2000,2000x2000,4000x2000")
+    parser.add_argument("--sizes", default="300x200,1000x2000,2000x2000,4000x2000,10000x1000")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first", type=int, default=1000, help="first seed")
-    parser.add_argument("--one", nargs=2, metavar=("SIZE", "SEED"), help=argparse.SUPPRESS)
+    parser.add_argument("--step", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one:
-        measure(options.one[0], int(options.one[1]))
+    if options.step:
+        what, size, seed, folder = options.step
+        {"make": make, "measure": measure}[what](size, int(seed), Path(folder))
         return
     for size in options.sizes.split(","):
         for seed in range(options.first, options.first + options.seeds):
-            subprocess.run([sys.executable, __file__, "--one", size, str(seed)], check=True)
+            with tempfile.TemporaryDirectory() as folder:
+                for what in ("make", "measure"):
+                    command = [sys.executable, __file__, "--step", what, size, str(seed), folder]
+                    subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":
