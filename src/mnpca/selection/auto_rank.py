@@ -121,11 +121,15 @@ class _RankSearch:
         self.prepared = prepared
         self.report = report
         self.resume = resume
-        self.most = max(min(MAX_RANK, *(size - 1 for size in engine.shape)), 0)
+        self.most = largest_rank(engine.shape)
         self.accepted: Search | None = None
         self.trials: list[RankTrial] = [] if resume is None else _unpack_trials(resume)
         if resume is not None and "accepted.rank" in resume:
-            own = {key.removeprefix("accepted."): resume[key] for key in resume}
+            own = {
+                key.removeprefix("accepted."): value
+                for key, value in resume.items()
+                if key.startswith("accepted.")
+            }
             accepted = replace(settings, rank=int(own["rank"]))
             self.accepted = Search.unpack(engine, accepted, own)
 
@@ -196,12 +200,22 @@ class _RankSearch:
         return report
 
 
+def largest_rank(shape: tuple[int, ...]) -> int:
+    """Return the largest rank worth trying for a matrix of this shape.
+
+    Beyond Ledermann's bound, ``(2q + 1 - sqrt(8q + 1)) / 2`` for q items, components and unequal
+    noise variances cannot be told apart.
+    """
+    q = min(shape)
+    bound = int((2 * q + 1 - np.sqrt(8 * q + 1)) / 2)
+    return min(MAX_RANK, max(bound, 1), q - 1)
+
+
 def guess_rank(Y: FloatArray, settings: Settings) -> int:
     """Count the good components under row and column scales alone; quick and rough."""
-    most = max(min(MAX_RANK, *(size - 1 for size in Y.shape)), 0)
     prepared = Prepared.of(Y, settings.center)
     engine = DenseEngine(prepared.scaled, prepared.dtype)
-    settings = replace(settings, rank=most, center=prepared.center)
+    settings = replace(settings, rank=largest_rank(Y.shape), center=prepared.center)
     return _count(Search.begin(engine, settings))
 
 

@@ -13,7 +13,7 @@ from mnpca.solvers.flagship.fit import FlagshipFit, fit_flagship
 from mnpca.solvers.flagship.noise_step import Structure
 from mnpca.solvers.flagship.robust import clean_cells
 from mnpca.solvers.flagship.search import Settings
-from mnpca.solvers.progress import Progress, Report, State
+from mnpca.solvers.progress import Progress, Report, State, silent
 
 T = TypeVar("T")
 
@@ -157,9 +157,10 @@ class _Steps:
 
     def run(self, label: str, fit: Callable[[Report, State | None], T]) -> T:
         """Run a fit under its label."""
-        state = None
-        if self.resume is not None and self.resume["step"] == label:
-            state, self.resume = self.resume, None
+        if self.resume is not None and self.resume["step"] != label:
+            # A repeated fit must not take the place of a later one in the checkpoint.
+            return fit(silent, None)
+        state, self.resume = self.resume, None
 
         def report(progress: Progress) -> None:
             self.report(
