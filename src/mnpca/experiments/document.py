@@ -1,0 +1,71 @@
+"""Write the results of a folder into a page: ``python -m mnpca.experiments.document``.
+
+The page holds its text; between ``<!-- results: NAME ... -->`` and ``<!-- end -->`` stands what
+this module writes, so a new run of the experiments needs one command to reach the page.
+"""
+
+import argparse
+import os
+import platform
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import mnpca
+from mnpca.experiments.catalogue import EXPERIMENTS
+from mnpca.experiments.present import term_pairs
+from mnpca.experiments.store import ResultStore
+from mnpca.experiments.tables import averages, beside_paper, heading, markdown
+
+_BLOCK = re.compile(r"(<!-- results: (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def fill(text, store):
+    """Return the page's text with every block written anew."""
+    return _BLOCK.sub(lambda m: m[1] + _block(m[2].split(), store) + "\n" + m[3], text)
+
+
+def _block(words, store):
+    """Write one block; its words are a target, the kind of cells, a metric and the digits."""
+    if words == ["machine"]:
+        return _machine()
+    target, kind, *rest = words
+    wanted = EXPERIMENTS[target].cells(False, True)
+    cells = [cell for cell in wanted if cell.experiment == kind and cell in store]
+    if target == "terms":
+        return _terms(store, cells)
+    metric, digits = rest[0], int(rest[1]) if len(rest) > 1 else 2
+    both = beside_paper(averages(store, cells, (metric,)), target)
+    if both.empty:
+        return "Not computed yet."
+    return markdown(both, metric, digits)
+
+
+def _machine():
+    today = datetime.now(UTC).date().isoformat()
+    return (
+        f"Written on {today} with mnpca {mnpca.__version__}, Python {platform.python_version()}, "
+        f"on {os.cpu_count()} cores ({platform.machine()})."
+    )
+
+
+def _terms(store, cells):
+    lines = []
+    for cell in cells:
+        pairs = ", ".join(term_pairs(store, cell)[:20])
+        edges = store.metrics(cell)["edges"]
+        lines.append(f"- {heading(cell.method)}, {edges:.0f} edges: {pairs}")
+    return "\n".join(lines) or "Not computed yet."
+
+
+def main(arguments=None):
+    """Fill the page from the results."""
+    parser = argparse.ArgumentParser(description="Write results into a Markdown page.")
+    parser.add_argument("results", type=Path, help="folder of mnpca reproduce")
+    parser.add_argument("page", type=Path, nargs="?", default=Path("docs/reproduction.md"))
+    options = parser.parse_args(arguments)
+    options.page.write_text(fill(options.page.read_text(), ResultStore(options.results)))
+
+
+if __name__ == "__main__":
+    main()
