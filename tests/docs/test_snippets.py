@@ -34,6 +34,12 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
+def reference_names():
+    """What reference pages take for granted: the package, data and a fitted model."""
+    X = known_fit()[0].Y
+    return {"mnpca": mnpca, "X": X, "model": mnpca.MNPCA(2).fit(X)}
+
+
 @pytest.fixture(autouse=True)
 def _quiet(tmp_path, monkeypatch):
     """Run in an empty folder; close figures."""
@@ -49,7 +55,7 @@ def test_python_blocks_run(page):
     code = blocks(page, "python")
     if not code:
         pytest.skip("no Python on this page")
-    space = {}
+    space = {} if page.name in ("README.md", "tutorial.md") else reference_names()
     with warnings.catch_warnings():
         if "scanpy" in "".join(code):
             pytest.importorskip("scanpy")
