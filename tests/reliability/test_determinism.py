@@ -13,7 +13,7 @@ from mnpca.datasets import make_paper_small
 from mnpca.persistence import fingerprint
 
 # Large enough that BLAS uses its threads.
-Y = make_paper_small(c=32, seed=1000, n_samples=400, n_features=300).Y
+Y = make_paper_small(c=32, seed=1000, n_samples=500, n_features=400).Y
 
 
 def digest(model):

@@ -19,7 +19,7 @@ from mnpca.selection.choose_model import choose_model
 from mnpca.selection.noise_structure import advice
 from mnpca.solvers.flagship.search import Settings
 
-#: A last change of the signal above this multiple of `tol` is worth a warning.
+#: A stage ends early below `tol`; one that ran to its end has settled below this multiple of it.
 UNSETTLED = 10.0
 
 
@@ -97,7 +97,8 @@ class MNPCA(MatrixNormalEstimator):
     n_iter_ : int
         Iterations of the final fit.
     converged_ : bool
-        Whether the signal settled.
+        Whether the signal settled: its last change was below ten times `tol`, or no edge was
+        left. A ConvergenceWarning says so where it did not.
     noise_variance_, score_covariance_ : float, ndarray
         The distribution of a row that `score` assumes.
     n_features_in_, feature_names_in_, sample_names_in_
@@ -220,7 +221,8 @@ class MNPCA(MatrixNormalEstimator):
             "candidates": [asdict(trial) for trial in chosen.noise_trials],
         }
         self.outliers_ = chosen.outliers
-        self.converged_ = fit.converged
+        change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
+        self.converged_ = fit.converged or change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
         self.signal_variance_ = fit.signal_variance
         self._store_fit(
@@ -237,7 +239,7 @@ class MNPCA(MatrixNormalEstimator):
             "white": final.residual.white,
             "advice": advice(final, tried=[trial.structure for trial in chosen.noise_trials]),
         }
-        self._warn_if_unsettled(fit)
+        self._warn_if_unsettled(change)
         if self.model_check_["white"] is False:
             warnings.warn(self.model_check_["advice"], ModelCheckWarning, stacklevel=4)
 
@@ -255,10 +257,9 @@ class MNPCA(MatrixNormalEstimator):
             )
         return min(self.n_components, min(shape) - 1)
 
-    def _warn_if_unsettled(self, fit):
+    def _warn_if_unsettled(self, change):
         """Warn where the end of the iterations, not the data, decided the result."""
-        change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
-        if change > UNSETTLED * self.tol:
+        if not self.converged_:
             warnings.warn(
                 f"MNPCA did not settle in {self.n_iter_} iterations: the last one changed the "
                 f"signal by {change:.0%} of its size. Use fewer components, "
