@@ -26,6 +26,8 @@ from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each,
 
 # Steps on each factor in a round.
 STEPS = 5
+# Sizes of the data between which float32 and the fixed learning rate make sense.
+SMALLEST, LARGEST = 1e-4, 1e4
 # Rounds whose mean objective is compared with that of as many before: single ones jitter.
 WINDOW = 10
 
@@ -64,6 +66,12 @@ def fit_gradient(
     report, resume
         See `mnpca.solvers.progress`.
     """
+    size = float(np.sqrt(np.mean(data**2)))
+    if not SMALLEST <= size <= LARGEST:
+        raise ValueError(
+            f'method="gradient" starts from noise of unit variance in float32, and the entries of '
+            f"X are of size {size:.2g}. Divide X by {size:.2g} first."
+        )
     exact = exact_fit(data, rank)
     if exact is not None:
         return exact

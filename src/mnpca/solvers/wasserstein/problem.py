@@ -72,12 +72,13 @@ class Problem:
         """Return the derivatives of all but the penalty."""
         row = tall_gradient(point.carried, point.parts, point.slope)
         col = wide_gradient(self.data.T @ point.weighted, point.parts, point.slope)
-        return each(
-            lambda slope, factor, barrier: slope - barrier * inverse(factor),
-            Pair(row, col),
-            point.factor,
-            self.barrier,
-        )
+        return each(_with_barrier, Pair(row, col), point.factor, self.barrier)
+
+
+def _with_barrier(gradient: FloatArray, factor: FloatArray, barrier: float) -> FloatArray:
+    """Add the barrier's derivative; symmetric to the bit, so that (i, j) and (j, i) stay equal."""
+    gradient = gradient - barrier * inverse(factor)
+    return (gradient + gradient.T) / 2
 
 
 def _restraint(precision: FloatArray, factor: FloatArray, alpha: float, barrier: float) -> float:
