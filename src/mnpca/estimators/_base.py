@@ -134,7 +134,9 @@ class MatrixNormalEstimator(
     def inverse_transform(self, X):
         """Return the rows that have the given scores, ``X W' + mean``."""
         check_is_fitted(self)
-        X = check_array(X, dtype=[np.float64, np.float32])
+        # A model may have no component at all.
+        least = min(1, self.n_components_)
+        X = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=least)
         return X @ self.components_ + self.mean_
 
     def denoise(self):

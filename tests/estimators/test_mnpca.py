@@ -1,0 +1,152 @@
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import mnpca
+from mnpca import MNPCA
+from mnpca.datasets import chain_precision, make_paper_small
+from mnpca.metrics import psnr
+from mnpca.model.projection import gls_scores
+from mnpca.model.whiteness import ModelCheckWarning
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_paper_small(c=64, seed=1000, n_samples=150, n_features=100, density=0.03)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return MNPCA().fit(data.Y)
+
+
+def test_defaults_find_rank_and_networks(model, data):
+    assert model.n_components_ == 2
+    assert model.noise_["structure"] == "graph"
+    assert model.model_check_["white"]
+    assert model.rank_path_[-1]["rank"] in (2, 3)
+    assert model.outliers_ is None
+    assert psnr(model.denoise(), data.signal) > 13
+
+
+def test_shapes_and_identification(model, data):
+    k = model.n_components_
+    assert model.components_.shape == (k, 100)
+    metric = model.components_ @ model.col_precision_ @ model.components_.T
+    np.testing.assert_allclose(metric, np.eye(k), atol=1e-4)
+    assert np.linalg.slogdet(model.row_precision_.toarray())[1] == pytest.approx(0, abs=1e-6)
+    largest = np.argmax(np.abs(model.components_), axis=1)
+    assert (model.components_[np.arange(k), largest] > 0).all()
+    assert len(model.objective_history_) == model.n_iter_
+
+
+def test_transform_is_the_projection_of_any_row(model, data):
+    new = make_paper_small(c=64, seed=1001, n_samples=20, n_features=100).Y
+    expected = gls_scores(new - model.mean_, model.col_precision_, model.components_.T)
+    np.testing.assert_allclose(model.transform(new), expected)
+    np.testing.assert_allclose(
+        model.transform(data.Y[:5]), model.transform(data.Y)[:5], rtol=1e-10, atol=1e-12
+    )
+
+
+def test_standard_errors_cover_the_signal(model, data):
+    signal, std = model.denoise(return_std=True)
+    assert std.shape == signal.shape
+    error = np.abs(signal - data.signal) / std
+    # The variational posterior is somewhat too narrow, never ridiculously so.
+    assert 0.85 < np.mean(error < 2) <= 1.0
+
+
+def test_row_and_column_permutation(model, data):
+    rng = np.random.default_rng(1000)
+    rows, cols = rng.permutation(150), rng.permutation(100)
+    permuted = MNPCA().fit(data.Y[np.ix_(rows, cols)])
+    expected = model.denoise()[np.ix_(rows, cols)]
+    np.testing.assert_allclose(permuted.denoise(), expected, atol=0.02)
+
+
+def test_units_do_not_matter(model, data):
+    scaled = MNPCA().fit(1000 * data.Y)
+    assert scaled.n_components_ == model.n_components_
+    np.testing.assert_allclose(scaled.denoise() / 1000, model.denoise(), atol=1e-3)
+
+
+def test_white_data_without_a_signal_have_no_component():
+    Y = np.random.default_rng(1000).normal(size=(100, 60))
+    model = MNPCA().fit(Y)
+    assert model.n_components_ == 0
+    assert model.components_.shape == (0, 60)
+    assert model.transform(Y).shape == (100, 0)
+    assert model.inverse_transform(model.transform(Y)).shape == (100, 60)
+    np.testing.assert_allclose(model.denoise(), np.broadcast_to(model.mean_, Y.shape))
+    assert np.isfinite(model.score(Y))
+    frame = MNPCA().set_output(transform="pandas").fit_transform(Y)
+    assert frame.shape == (100, 0)
+
+
+def test_robust_fit_finds_and_ignores_outliers(data):
+    rng = np.random.default_rng(1000)
+    where = rng.random(data.Y.shape) < 0.05
+    spoilt = data.Y + where * rng.choice([-15.0, 15.0], size=data.Y.shape)
+    robust = MNPCA(2, noise="graph", robust=True).fit(spoilt)
+    assert robust.outliers_[where].mean() > 0.9
+    clean = psnr(MNPCA(2, noise="graph").fit(data.Y).denoise(), data.signal)
+    assert psnr(robust.denoise(), data.signal) > clean - 1.5
+    unharmed = MNPCA(2, noise="graph", robust=True).fit(data.Y)
+    assert psnr(unharmed.denoise(), data.signal) > clean - 0.15
+
+
+def test_diagonal_noise_on_chains_warns_and_says_what_to_do():
+    rows, cols = chain_precision(150, 0.7), chain_precision(100, 0.7)
+    Y = make_paper_small(
+        seed=1000, n_samples=150, n_features=100, row_precision=rows, col_precision=cols
+    ).Y
+    with pytest.warns(ModelCheckWarning, match='noise="graph"'):
+        model = MNPCA(2, noise="diagonal").fit(Y)
+    assert model.model_check_["white"] is False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelCheckWarning)
+        MNPCA(2, noise="graph").fit(Y)
+
+
+@pytest.mark.parametrize("c", [1, 32])
+def test_data_from_the_model_raise_no_alarm(c):
+    for seed in range(1000, 1010):
+        Y = make_paper_small(c=c, seed=seed, n_samples=120, n_features=80).Y
+        assert MNPCA(2, noise="graph").fit(Y).model_check_["white"]
+
+
+def test_frames_pickles_clones_and_files(model, data, tmp_path):
+    frame = pd.DataFrame(data.Y, columns=[f"gene{j}" for j in range(100)])
+    named = MNPCA(2, noise="diagonal").set_output(transform="pandas")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelCheckWarning)
+        scores = make_pipeline(StandardScaler().set_output(transform="pandas"), named)
+        scores = scores.fit_transform(frame)
+    assert list(scores.columns) == ["mnpca0", "mnpca1"]
+    assert list(named.feature_names_in_) == list(frame.columns)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(data.Y), model.transform(data.Y))
+    assert clone(model).get_params() == model.get_params()
+    model.save(tmp_path / "model")
+    loaded = mnpca.load(tmp_path / "model")
+    assert loaded.noise_["structure"] == "graph"
+    np.testing.assert_array_equal(
+        loaded.denoise(return_std=True)[1], model.denoise(return_std=True)[1]
+    )
+
+
+def test_same_seed_same_result_and_threads_do_not_matter(model, data):
+    again = MNPCA(n_jobs=2).fit(data.Y)
+    np.testing.assert_allclose(again.denoise(), model.denoise(), atol=1e-3)
+
+
+def test_too_many_components_are_refused(data):
+    with pytest.raises(ValueError, match="n_components=101"):
+        MNPCA(101).fit(data.Y)

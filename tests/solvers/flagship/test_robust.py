@@ -1,0 +1,33 @@
+import numpy as np
+import pytest
+
+from mnpca.datasets import make_paper_small
+from mnpca.solvers.flagship.robust import clean_cells, find_outliers, robust_scales
+
+
+def test_scales_are_those_of_the_noise():
+    rng = np.random.default_rng(1000)
+    row, col = rng.uniform(0.5, 2, 300), rng.uniform(0.5, 2, 200)
+    residual = rng.normal(size=(300, 200)) * row[:, None] * col
+    residual[rng.random(residual.shape) < 0.05] = 1e3
+    found_row, found_col = robust_scales(residual)
+    error = np.abs(np.log(found_row[:, None] * found_col / (row[:, None] * col)))
+    assert np.median(error) < 0.15
+    assert np.quantile(error, 0.99) < 0.5
+
+
+def test_outliers_are_found_and_clean_entries_left_alone():
+    data = make_paper_small(c=8, seed=1000)
+    rng = np.random.default_rng(1000)
+    where = rng.random(data.Y.shape) < 0.05
+    spoilt = data.Y + where * rng.choice([-20.0, 20.0], size=data.Y.shape)
+    cleaned, outliers = clean_cells(spoilt, lambda _: 2)
+    assert outliers[where].all()
+    assert outliers[~where].mean() < 0.005
+    np.testing.assert_array_equal(cleaned[~outliers], spoilt[~outliers])
+    assert np.sqrt(np.mean((cleaned - data.signal)[outliers] ** 2)) < 0.5
+
+
+def test_normal_noise_has_hardly_any_outlier():
+    Y = np.random.default_rng(1000).normal(size=(300, 200))
+    assert find_outliers(Y, np.zeros_like(Y)).mean() < 5e-4
