@@ -4,13 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-lowest test-newest lint types docs check clean
+.PHONY: demo test test-array-api test-lowest test-newest lint types docs check clean
 
 demo: $(STAMP)
 	$(BIN)/python -m mnpca demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
+
+# scikit-learn's checks of array API input are skipped without this switch.
+test-array-api: $(STAMP)
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 tests/contract
 
 test-lowest test-newest:
 	.ci/versions $(@:test-%=%) -n 2
