@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from mnpca.datasets import make_paper_small
 from mnpca.solvers.flagship.robust import clean_cells, find_outliers, robust_scales
