@@ -17,14 +17,17 @@ from mnpca.precision.newton import newton
 from mnpca.precision.problem import NotCertifiedError, Problem
 from mnpca.precision.result import Array, inverse
 
-# Certificates before Newton's method takes over, and column sweeps before the first of them; their
-# number may double from one certificate to the next.
+# Certificates before Newton's method takes over, and after it failed; and column sweeps before the
+# first of them, a number that may double from one certificate to the next.
 MAX_CERTIFICATES = 5
+LAST_CERTIFICATES = 10
 MAX_SWEEPS = 20
 # Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its two
 # factorisations; and the accuracy of the column problems in the first and in the last sweeps.
 FIRST_CERTIFICATE = 50.0
 FIRST_INNER, LAST_INNER = 10.0, 3e-3
+# So accurate, the sweeps keep every conditional variance positive from a feasible start.
+EXACT_INNER = 1e-9
 
 
 @dataclass(eq=False)
@@ -74,37 +77,60 @@ def solve_component(problem: Problem, tol: float, start: Iterate | None) -> Comp
     """Solve one component until its duality gap is at most tol times its number of variables.
 
     Tries, in this order: the given start; a soft-thresholded S, which is nearest to the solution
-    but may be indefinite; a shrunk S, which is definite; Newton's method.
+    but may be indefinite; a shrunk S, which is definite; the same in exact sweeps; Newton's method
+    from wherever these ended; and as many exact sweeps as it may take.
     """
     if not problem.alpha.any():
         return _solve_unpenalised(problem)
-    goal = tol * problem.size
+    exact = min(EXACT_INNER, LAST_INNER * tol)
     solution = None
     if start is not None:
         solution = _descend(problem, tol, start, LAST_INNER * tol)
-    for fill in (fill_soft, fill_mixed):
+    for fill, inner in (
+        (fill_soft, FIRST_INNER * tol),
+        (fill_mixed, FIRST_INNER * tol),
+        (fill_mixed, exact),
+    ):
         if solution is None:
-            solution = _descend(problem, tol, cold_start(problem, fill), FIRST_INNER * tol)
-    if solution is not None and solution.gap <= goal:
+            solution = _descend(problem, tol, cold_start(problem, fill), inner)
+    if solution is not None and solution.gap <= tol * problem.size:
         return solution
+    try:
+        return _finish_by_newton(problem, tol, solution)
+    except NotCertifiedError:
+        start = cold_start(problem, fill_mixed)
+        solution = _descend(problem, tol, start, exact, LAST_CERTIFICATES)
+        if solution is None or solution.gap > tol * problem.size:
+            raise
+        return solution
+
+
+def _finish_by_newton(
+    problem: Problem, tol: float, solution: ComponentSolution | None
+) -> ComponentSolution:
+    """Newton's method from a solution that is not certified, or else from the diagonal."""
     if solution is not None and solution.objective < np.inf:
         T = to_precision(solution.iterate)
     else:
         T = np.diag(1.0 / problem.diagonal)
-    T, W, value, gap, n_iter = newton(problem, T, goal)
+    T, W, value, gap, n_iter = newton(problem, T, tol * problem.size)
     return ComponentSolution(from_precision(T, W), value, gap, n_iter)
 
 
 def _descend(
-    problem: Problem, tol: float, iterate: Iterate, inner: float
+    problem: Problem,
+    tol: float,
+    iterate: Iterate,
+    inner: float,
+    max_certificates: int | None = None,
 ) -> ComponentSolution | None:
     """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
     goal = tol * problem.size
-    target, inner_last = FIRST_CERTIFICATE * goal, LAST_INNER * tol
+    target, inner_last = FIRST_CERTIFICATE * goal, min(inner, LAST_INNER * tol)
     work = np.empty_like(iterate.W)
     total = 0
     dual = -np.inf
-    for _ in range(MAX_CERTIFICATES):
+    for _ in range(max_certificates or MAX_CERTIFICATES):
         sweeps, progress, ok = descend(
             problem.covariance,
             problem.alpha,
@@ -126,7 +152,7 @@ def _descend(
             break
         # On hard problems the gap falls more slowly than the progress, about as its power 2/3.
         target = progress * (0.1 if gap == np.inf else (0.8 * goal / gap) ** 1.5)
-        inner_last *= 0.3
+        inner_last *= 0.03
         inner = inner_last
     return ComponentSolution(iterate, value, max(gap, 0.0), total)
 

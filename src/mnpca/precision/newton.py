@@ -14,7 +14,7 @@ from mnpca.precision.certificate import dual_value, log_determinant
 from mnpca.precision.problem import NotCertifiedError, Problem
 from mnpca.precision.result import Array, inverse
 
-MAX_ITERATIONS = 200
+MAX_ITERATIONS = 100
 MAX_CONJUGATE_STEPS = 200
 MAX_PRUNINGS = 5
 # Beyond this ratio of a marginal to a conditional variance, double precision certifies nothing.

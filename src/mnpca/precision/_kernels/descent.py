@@ -16,6 +16,7 @@ _ACTIVE, _FILLED, _ROWS = range(3)
 # A coordinate moves if that gains this part of the column's stopping rule, a variable enters if
 # it may gain that many times more: either way the sum over the column stays of the rule's order.
 _TINY, _ENTER = 1e-2, 10.0
+_MAX_PASSES = 300
 
 
 @njit(cache=True, nogil=True)
@@ -84,7 +85,7 @@ def _lasso(W, m, sub, room, places, stop):
     active, filled = places[_ACTIVE], places[_FILLED]
     width = padded(m)
     total = 0.0
-    for _ in range(1000):
+    for _ in range(_MAX_PASSES):
         gained = 0.0
         for k in range(m):
             old, q = b[k], inverse[k]
