@@ -9,13 +9,13 @@ from tests.known import known_fit
 from mnpca.datasets import make_paper_small, sample_matrix_normal
 from mnpca.diagnostics import (
     communities,
+    correlations,
     item_names,
     marchenko_pastur,
     network_edges,
     network_order,
     scree,
     whiten,
-    whiteness,
 )
 
 
@@ -78,8 +78,8 @@ def test_whitening_gives_the_quadratic_form():
 def test_true_networks_whiten_true_noise():
     data = make_paper_small(c=224, seed=1000)
     noise = sample_matrix_normal(data.row_precision, data.col_precision, 1001)
-    before = whiteness(noise)
-    after = whiteness(whiten(noise, data.row_precision, data.col_precision))
+    before = correlations(noise)
+    after = correlations(whiten(noise, data.row_precision, data.col_precision))
     for side in ("rows", "columns"):
         assert before.share_above(side) > 0.1
         assert after.share_above(side) < 0.005  # white noise has 0.0027
@@ -101,7 +101,7 @@ def test_marchenko_pastur_is_the_density_of_white_singular_values():
 
 def test_large_matrices_are_thinned(monkeypatch):
     monkeypatch.setattr("mnpca.diagnostics.residual.LARGEST", 20)
-    assert whiteness(np.random.default_rng(0).normal(size=(50, 30))).shape == (20, 20)
+    assert correlations(np.random.default_rng(0).normal(size=(50, 30))).shape == (20, 20)
 
 
 def test_scree_separates_signal_from_noise():

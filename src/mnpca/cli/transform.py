@@ -36,6 +36,8 @@ def transform(
     from mnpca.io import read_table
 
     fitted = mnpca.load(model_file(model))
+    if not hasattr(fitted, "transform"):
+        raise DataError(f"a {type(fitted).__name__} has no components to project on.")
     table = read_table(new)
     table = table.transposed() if transpose else table
     table = match_columns(fitted, table.with_distinct_columns())

@@ -8,14 +8,15 @@ from mnpca.diagnostics.networks import (
     network_edges,
     network_order,
 )
-from mnpca.diagnostics.residual import Whiteness, marchenko_pastur, whiten, whiteness
+from mnpca.diagnostics.residual import Correlations, correlations, marchenko_pastur, whiten
 from mnpca.diagnostics.spectrum import Scree, scree
 
 __all__ = [
+    "Correlations",
     "Edges",
     "Scree",
-    "Whiteness",
     "communities",
+    "correlations",
     "item_names",
     "marchenko_pastur",
     "named_rows",
@@ -23,5 +24,4 @@ __all__ = [
     "network_order",
     "scree",
     "whiten",
-    "whiteness",
 ]

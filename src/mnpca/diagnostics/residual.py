@@ -13,7 +13,7 @@ LARGEST = 2000
 
 
 @dataclass(frozen=True)
-class Whiteness:
+class Correlations:
     """Signs of correlation in a matrix.
 
     Attributes
@@ -48,7 +48,7 @@ def whiten(matrix, row_precision, col_precision):
     return _whiten_rows(_whiten_rows(matrix, row_precision).T, col_precision).T
 
 
-def whiteness(matrix):
+def correlations(matrix):
     """Take the signs of correlation of a matrix.
 
     A matrix with more than 2000 rows or columns is thinned to so many, evenly spread.
@@ -57,7 +57,7 @@ def whiteness(matrix):
     matrix = matrix[np.ix_(rows, columns)]
     size = np.sqrt(np.mean(matrix**2))
     matrix = matrix / size if size > 0 else matrix
-    return Whiteness(
+    return Correlations(
         row_correlations=_correlations(matrix),
         column_correlations=_correlations(matrix.T),
         singular_values=np.linalg.svd(matrix, compute_uv=False),

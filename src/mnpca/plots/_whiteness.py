@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mnpca.diagnostics import marchenko_pastur, whiten, whiteness
+from mnpca.diagnostics import correlations, marchenko_pastur, whiten
 from mnpca.plots._axes import COLOURS, MUTED, axes
 
 
@@ -11,7 +11,7 @@ class WhitenessDisplay:
 
     Parameters
     ----------
-    before, after : mnpca.diagnostics.Whiteness
+    before, after : mnpca.diagnostics.Correlations
         Of the residual, and of the residual whitened by the two noise networks.
 
     Attributes
@@ -38,7 +38,7 @@ class WhitenessDisplay:
         """Take the residual of the training data X from a fitted estimator."""
         residual = np.asarray(X, dtype=float) - estimator.denoise()
         whitened = whiten(residual, estimator.row_precision_, estimator.col_precision_)
-        return cls(whiteness(residual), whiteness(whitened))
+        return cls(correlations(residual), correlations(whitened))
 
     def plot(self, ax=None, *, kind="singular values"):
         """Draw one of the three comparisons.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mnpca.diagnostics import marchenko_pastur, scree, whiten, whiteness
+from mnpca.diagnostics import correlations, marchenko_pastur, scree, whiten
 from mnpca.report._numbers import short
 
 _BINS = 60
@@ -33,7 +33,7 @@ def whiteness_section(model, X):
     """Return histograms of the residual's correlations and singular values, before and after."""
     residual = X - model.denoise()
     whitened = whiten(residual, model.row_precision_, model.col_precision_)
-    before, after = whiteness(residual), whiteness(whitened)
+    before, after = correlations(residual), correlations(whitened)
     section = {"shape": list(after.shape), "thinned": after.shape != X.shape}
     for side, other in (("rows", after.shape[1]), ("columns", after.shape[0])):
         attribute = "row_correlations" if side == "rows" else "column_correlations"
