@@ -165,8 +165,9 @@ class _RankSearch:
         while len(search.finished) < wanted and not search.done:
             search.advance()
             report(search.progress())
-        stage = list(search.finished)[-1]
-        return search, RankTrial.of(search.finished[stage])
+        assert search.ended is not None
+        # Where the trail came to rest: on the way, networks have not yet taken their own back.
+        return search, RankTrial.of(search.ended)
 
     def _open(self, rank: int) -> Search:
         """Begin a search, or go on with the one that was interrupted at this rank."""

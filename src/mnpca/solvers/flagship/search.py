@@ -49,7 +49,8 @@ class Search:
     The diagonal stage alternates from the scales until the signal settles. Then each start in
     `waiting` (the scales, and where the diagonal stage ended if that is elsewhere) gets a trail
     of graph stages. `leader` is the iterate of highest merit of the present stage, `finished`
-    holds those of the stages before. All fields together are the state to resume from.
+    holds those of the stages before, and `ended` is where the last of these came to rest. All
+    fields together are the state to resume from.
     """
 
     engine: DenseEngine
@@ -60,6 +61,7 @@ class Search:
     waiting: dict[str, Iterate] = field(default_factory=dict)
     leader: Iterate | None = None
     finished: dict[str, Iterate] = field(default_factory=dict)
+    ended: Iterate | None = None
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
 
@@ -129,6 +131,7 @@ class Search:
     def _end_stage(self) -> None:
         """Keep the stage's best iterate and go on to the next start."""
         self.finished[self.stage] = self.leader or self.current
+        self.ended = self.current
         self.leader = None
         if self.stage == DIAGONAL and self.settings.has_graph:
             first = self.waiting["scales"]
@@ -157,6 +160,8 @@ class Search:
         packed |= self.current.pack("current")
         if self.leader is not None:
             packed |= self.leader.pack("leader")
+        if self.ended is not None:
+            packed |= self.ended.pack("ended")
         for kind, iterates in (("waiting", self.waiting), ("finished", self.finished)):
             packed[kind] = "\n".join(iterates)
             for name, iterate in iterates.items():
@@ -179,6 +184,8 @@ class Search:
         search.iteration = int(state["iteration"])
         if "leader.row.unscaled" in state:
             search.leader = Iterate.unpack("leader", state)
+        if "ended.row.unscaled" in state:
+            search.ended = Iterate.unpack("ended", state)
         for kind, iterates in (("waiting", search.waiting), ("finished", search.finished)):
             for name in filter(None, str(state[kind]).split("\n")):
                 iterates[name] = Iterate.unpack(f"{kind}.{name}", state)
