@@ -146,6 +146,42 @@ def test_search_names_partners_and_marks_them(page):
     assert page.search("columns", "no such feature") == "No name matches."
 
 
+def test_hover_names_a_row_and_marks_it_in_both_panels(page):
+    page.open()
+    x, y = page.js(
+        "const dot = document.querySelector('#scatter-pca circle[data-i=\"20\"]');"
+        "dot.parentNode.append(dot); dot.scrollIntoView({block: 'center', behavior: 'instant'});"
+        "const b = dot.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]"
+    )
+    mouse = {"type": "mouseMoved", "x": x, "y": y}
+    page.browser.execute_cdp_cmd("Input.dispatchMouseEvent", mouse)
+    assert page.js("return document.getElementById('tip').innerText").startswith("sample 20")
+    for panel in ("pca", "mnpca"):
+        hit = f"#scatter-{panel} circle.hit"
+        assert page.js(f"return document.querySelector('{hit}').dataset.i") == "20"
+
+
+def test_drag_zooms_and_double_click_goes_back(page):
+    page.open()
+    ticks = (
+        "return [...document.querySelectorAll('#scatter-mnpca .axis text')].map(t => t.textContent)"
+    )
+    box = "#scatter-mnpca svg"
+    left, top = page.js(
+        f"const s = document.querySelector('{box}'); s.scrollIntoView({{behavior: 'instant'}});"
+        "scrollBy({top: -100, behavior: 'instant'});"
+        "const b = s.getBoundingClientRect(); return [b.x, b.y]"
+    )
+    before = page.js(ticks)
+    for kind, x, y in (("Pressed", 150, 80), ("Moved", 250, 160), ("Released", 250, 160)):
+        event = {"type": f"mouse{kind}", "x": left + x, "y": top + y}
+        button = {"button": "left", "clickCount": 1, "buttons": 1}
+        page.browser.execute_cdp_cmd("Input.dispatchMouseEvent", event | button)
+    assert page.js(ticks) != before
+    page.js(f"document.querySelector('{box}').dispatchEvent(new Event('dblclick'))")
+    assert page.js(ticks) == before
+
+
 def test_table_lists_the_strongest_pairs(page):
     page.open()
     page.js("document.querySelector('#columns details').open = true")
