@@ -62,10 +62,10 @@ class MNPCA(MatrixNormalEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features)
+    components_ : ndarray of shape (n_components, n_features)
         Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
         each is positive.
-    singular_values_ : ndarray of shape (n_components_,)
+    singular_values_ : ndarray of shape (n_components,)
         Generalised singular values.
     mean_ : ndarray of shape (n_features,)
         Mean row, zeros where the model has none.
