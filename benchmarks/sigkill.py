@@ -91,6 +91,7 @@ def main():
     parser.add_argument("--components", default="2")
     parser.add_argument("--rows", type=int, default=150)
     parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop early after this long")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     tally = Tally()
@@ -112,7 +113,8 @@ def main():
             sys.exit("the undisturbed run failed")
         typical = time.monotonic() - begin
         reference = Path(folder, "reference", "model.mnpca").read_bytes()
-        while tally.kills < options.kills:
+        end = time.monotonic() + 60 * options.minutes
+        while tally.kills < options.kills and time.monotonic() < end:
             name = f"out{tally.finished}"
             arguments = command(name, "--checkpoint", str(checkpoint), "--resume", "--overwrite")
             code = run_until_done(arguments, checkpoint, rng, typical, tally, options.kills)
