@@ -22,7 +22,7 @@ def digest(model):
 
 def quick(name):
     """A part of the data for the slower estimators."""
-    shape = {"LikelihoodMNPCA": (200, 100), "WassersteinMNPCA": (80, 40)}.get(name, Y.shape)
+    shape = {"LikelihoodMNPCA": (150, 80), "WassersteinMNPCA": (50, 30)}.get(name, Y.shape)
     return Y[: shape[0], : shape[1]]
 
 

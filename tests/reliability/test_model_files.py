@@ -140,7 +140,7 @@ def test_a_file_of_every_estimator_is_pinned():
     assert {path.stem for path in PINNED.glob("*.mnpca")} == {f"schema1-{m}" for m in MODELS}
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     n=st.integers(5, 14),
     p=st.integers(3, 9),
