@@ -1,6 +1,7 @@
 """Choice of a noise graph: score tests add edges, maximum likelihood refits, weak ones go."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,13 +10,21 @@ from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.gram import Gram, Pairs
 from mnpca.solvers.flagship.support import Support, SupportFit
 
-#: An edge enters when its score exceeds this many units of sqrt(log q / m).
-ENTER = 1.6
-#: An edge stays while its partial correlation exceeds this many units.
-STAY = 0.8
+
+class Levels(NamedTuple):
+    """When an edge enters (its score) and stays (its partial correlation), in units of u."""
+
+    enter: float
+    stay: float
+
+
+#: Levels that admit hardly a false edge.
+STRICT = Levels(1.75, 1.0)
+#: Levels that find more edges of a dense graph, and some false ones of a sparse graph.
+WIDE = Levels(1.5, 0.8)
 #: The unit is (1 + this / m) times larger: m observations of an estimated noise count for less.
 SMALL_SAMPLE = 10.0
-#: Pairs above this share of the entry level are remembered for later graph stages.
+#: Pairs above this share of the strict entry level are remembered for later graph stages.
 SLACK = 0.7
 #: At most this many rounds of add, refit, prune, refit.
 ROUNDS = 3
@@ -37,7 +46,7 @@ class Candidates:
 
 
 def select_graph(
-    correlation: Gram, n_observations: int, candidates: Candidates
+    correlation: Gram, n_observations: int, candidates: Candidates, levels: Levels = STRICT
 ) -> SupportFit | None:
     """Choose and fit the graph of one side.
 
@@ -49,6 +58,8 @@ def select_graph(
         m, the number of items on the other side.
     candidates : Candidates
         Remembered pairs; filled on the first call.
+    levels : Levels
+        When edges enter and stay.
 
     Returns
     -------
@@ -58,9 +69,9 @@ def select_graph(
     Notes
     -----
     With u = (1 + 10/m) sqrt(log q / m) and P = I at first: add the pairs with
-    ``|P C P - P|_ij / sqrt(P_ii P_jj) > 1.6 u`` (at most m/4 per item), the score test of a
+    ``|P C P - P|_ij / sqrt(P_ii P_jj) > enter u`` (at most m/4 per item), the score test of a
     missing edge; refit P on the support by maximum likelihood; drop edges with partial
-    correlation below 0.8 u; refit. Round one is plain thresholding of correlations; the later
+    correlation below stay u; refit. Round one is plain thresholding of correlations; the later
     rounds see innovations, in which a chain no longer looks like a clique.
     """
     size = correlation.size
@@ -71,16 +82,16 @@ def select_graph(
     lack: FloatArray | None = None
     for _ in range(ROUNDS):
         if fit is None:
-            found = _correlated_pairs(correlation, unit, candidates)
+            found = _correlated_pairs(correlation, unit, candidates, levels.enter)
         else:
             if lack is None:
                 lack = 1.0 - correlation.diagonal()
-            found = _scored_pairs(correlation, fit, lack, unit, candidates)
+            found = _scored_pairs(correlation, fit, lack, unit, candidates, levels.enter)
         if len(found.i) == 0:
             break
         pairs = _with_edges(found, fit)
         pairs = _limit_degree(pairs, size, most)
-        refitted = _refit_and_prune(correlation, pairs, fit, STAY * unit)
+        refitted = _refit_and_prune(correlation, pairs, fit, levels.stay * unit)
         settled = fit is not None and np.array_equal(
             np.sort(refitted.support.keys), np.sort(fit.support.keys)
         )
@@ -91,22 +102,29 @@ def select_graph(
     return fit if fit is not None and fit.support.n_edges > 0 else None
 
 
-def _correlated_pairs(correlation: Gram, unit: float, candidates: Candidates) -> Pairs:
+def _correlated_pairs(
+    correlation: Gram, unit: float, candidates: Candidates, enter: float
+) -> Pairs:
     """Pairs whose correlation passes; the value is the size of the correlation."""
     size = correlation.size
     if candidates.correlated is None:
-        found = correlation.large_entries(SLACK * ENTER * unit)
+        found = correlation.large_entries(SLACK * STRICT.enter * unit)
         candidates.correlated = found.i * size + found.j
         candidates.scored = candidates.correlated
     else:
         i, j = np.divmod(candidates.correlated, size)
         found = Pairs(i, j, correlation.entries(i, j))
-    passed = np.abs(found.value) > ENTER * unit
+    passed = np.abs(found.value) > enter * unit
     return Pairs(found.i[passed], found.j[passed], np.abs(found.value[passed]))
 
 
 def _scored_pairs(
-    correlation: Gram, fit: SupportFit, lack: FloatArray, unit: float, candidates: Candidates
+    correlation: Gram,
+    fit: SupportFit,
+    lack: FloatArray,
+    unit: float,
+    candidates: Candidates,
+    enter: float,
 ) -> Pairs:
     """Pairs outside the graph whose score passes; the value is the size of the score.
 
@@ -127,13 +145,13 @@ def _scored_pairs(
         near = a < len(linked)
         found = Pairs(a[near], b[near], scores.entries(a[near], b[near]))
     else:
-        found = scores.large_entries(SLACK * ENTER * unit, n_rows=len(linked))
+        found = scores.large_entries(SLACK * STRICT.enter * unit, n_rows=len(linked))
     first, second = order[found.i], order[found.j]
     i, j = np.minimum(first, second), np.maximum(first, second)
     keys = i * size + j
     if not candidates.complete and candidates.scored is not None:
         candidates.scored = np.union1d(candidates.scored, keys)
-    new = (np.abs(found.value) > ENTER * unit) & ~np.isin(keys, support.keys)
+    new = (np.abs(found.value) > enter * unit) & ~np.isin(keys, support.keys)
     return Pairs(i[new], j[new], np.abs(found.value[new]))
 
 

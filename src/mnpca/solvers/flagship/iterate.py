@@ -25,17 +25,21 @@ class Iterate:
     posterior: Posterior
 
     @property
+    def edge(self) -> float:
+        """Return ``e = sqrt n + sqrt p``, where the singular values of pure noise end."""
+        return float(np.sqrt(self.noise.row.size) + np.sqrt(self.noise.col.size))
+
+    @property
     def n_live(self) -> int:
         """Return how many components look like signal.
 
-        Their generalised singular value stands above ``sqrt n + sqrt p``, where the largest one
-        of pure noise would be, and they are spread over many rows and columns: noise that a bad
-        noise model mistakes for signal sits on a few items.
+        Their generalised singular value stands above the edge of pure noise, and they are
+        spread over many rows and columns: noise that a bad noise model mistakes for signal
+        sits on a few items.
         """
         svd = self.posterior.svd
-        edge = np.sqrt(self.noise.row.size) + np.sqrt(self.noise.col.size)
         spread = np.minimum(spreads(svd.left), spreads(svd.right))
-        return int(np.sum((svd.singular_values > edge) & (spread >= LEAST_SPREAD)))
+        return int(np.sum((svd.singular_values > self.edge) & (spread >= LEAST_SPREAD)))
 
     @property
     def score(self) -> float:
@@ -47,12 +51,11 @@ class Iterate:
 
     @property
     def merit(self) -> float:
-        """Return the score plus ``e^2 / 5`` for every live component, e = sqrt n + sqrt p.
+        """Return the score plus ``e^2 / 5`` for every live component.
 
         Left to the score alone, a noise model that swallows a weak component can win.
         """
-        edge = np.sqrt(self.noise.row.size) + np.sqrt(self.noise.col.size)
-        return float(self.score + 0.2 * edge**2 * self.n_live)
+        return float(self.score + 0.2 * self.edge**2 * self.n_live)
 
     def pack(self, name: str) -> dict[str, Any]:
         """Return everything as a flat dictionary whose keys start with the name."""

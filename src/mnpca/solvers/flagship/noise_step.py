@@ -10,7 +10,7 @@ from scipy.special import polygamma
 from mnpca._typing import FloatArray
 from mnpca.engines.dense import DenseEngine
 from mnpca.engines.gram import Gram
-from mnpca.solvers.flagship.graph import Candidates, select_graph
+from mnpca.solvers.flagship.graph import STRICT, Candidates, Levels, select_graph
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.scales import geometric_mean
 from mnpca.solvers.flagship.variational import Posterior
@@ -29,6 +29,11 @@ class NoiseModel:
 
     row: NoiseSide
     col: NoiseSide
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Tell whether neither side has a graph."""
+        return self.row.is_diagonal and self.col.is_diagonal
 
     def in_gauge(self) -> "NoiseModel":
         """Return the same noise with ``logdet A = 0``."""
@@ -51,6 +56,7 @@ def noise_step(
     row_structure: Structure,
     col_structure: Structure,
     memory: Memory,
+    levels: Levels = STRICT,
 ) -> NoiseModel:
     """Re-estimate A and B from the residual and the uncertainty of the signal.
 
@@ -61,7 +67,7 @@ def noise_step(
     n, p = engine.shape
     row, col = noise.row, noise.col
     if "graph" in (row_structure, col_structure):
-        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory)
+        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory, levels)
     else:
         step = _DiagonalStep(engine, posterior)
     if n >= p:
@@ -99,7 +105,8 @@ class _DiagonalStep:
 class _GraphStep:
     """At least one side with a graph: Gram matrices of the residual."""
 
-    def __init__(self, engine: DenseEngine, posterior: Posterior, memory: Memory):
+    def __init__(self, engine: DenseEngine, posterior: Posterior, memory: Memory, levels: Levels):
+        self.levels = levels
         self.engine = engine
         self.posterior = posterior
         self.memory = memory
@@ -110,8 +117,8 @@ class _GraphStep:
         gram = self.engine.row_gram(
             signal.left, signal.right, col.weights, signal.left, signal.right_spread
         )
-        n_observations = self.engine.shape[1]
-        return _noise_from_gram(gram, uncertainty, n_observations, structure, self.memory.row)
+        m = self.engine.shape[1]
+        return _noise_from_gram(gram, uncertainty, m, structure, self.memory.row, self.levels)
 
     def col(self, row: NoiseSide, col: NoiseSide, structure: Structure) -> NoiseSide:
         signal = self.posterior
@@ -119,8 +126,8 @@ class _GraphStep:
         gram = self.engine.col_gram(
             signal.left, signal.right, row.weights, signal.right, signal.left_spread
         )
-        n_observations = self.engine.shape[0]
-        return _noise_from_gram(gram, uncertainty, n_observations, structure, self.memory.col)
+        m = self.engine.shape[0]
+        return _noise_from_gram(gram, uncertainty, m, structure, self.memory.col, self.levels)
 
 
 def ridged_variances(total: FloatArray, n_observations: int) -> FloatArray:
@@ -166,6 +173,7 @@ def _noise_from_gram(
     n_observations: int,
     structure: Structure,
     candidates: Candidates,
+    levels: Levels,
 ) -> NoiseSide:
     """Precision from ``m S``: variances, graph of the correlation, conditional variances.
 
@@ -178,7 +186,7 @@ def _noise_from_gram(
     variances = ridged_variances(total, n_observations)
     gram.extra = off_diagonal
     gram.rescale(1.0 / np.sqrt(variances * (n_observations + RIDGE)))
-    graph = select_graph(gram, n_observations, candidates)
+    graph = select_graph(gram, n_observations, candidates, levels)
     if graph is None:
         return NoiseSide.diagonal(1.0 / pooled_variances(variances, n_observations))
     conditional = pooled_variances(variances / graph.diagonal, n_observations)

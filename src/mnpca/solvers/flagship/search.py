@@ -1,4 +1,4 @@
-"""The search over noise models: a diagonal stage, then graph stages from two of its iterates."""
+"""The search over noise models: a diagonal stage, then trails of graph stages."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.dense import DenseEngine
+from mnpca.solvers.flagship.graph import STRICT, WIDE
 from mnpca.solvers.flagship.iterate import Iterate
 from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step, relative_change
 from mnpca.solvers.flagship.noise_side import NoiseSide
@@ -20,6 +21,8 @@ FINAL_SWEEPS = 20
 GRAPH_STAGES = 8
 #: The name of the first stage.
 DIAGONAL = "diagonal noise"
+#: The name of the last stage, which starts from the best iterate before.
+WIDER = "wider graph noise"
 #: The end of the diagonal stage is a start of its own if its signal differs by this share.
 SAME_START = 0.1
 
@@ -48,9 +51,10 @@ class Search:
 
     The diagonal stage alternates from the scales until the signal settles. Then each start in
     `waiting` (the scales, and where the diagonal stage ended if that is elsewhere) gets a trail
-    of graph stages. `leader` is the iterate of highest merit of the present stage, `finished`
-    holds those of the stages before, and `ended` is where the last of these came to rest. All
-    fields together are the state to resume from.
+    of graph stages, and at last the best iterate so far gets one with wider graphs. `leader` is
+    the iterate of highest merit of the present stage, `finished` holds those of the stages
+    before, and `ended` is where the last of these came to rest. All fields together are the
+    state to resume from.
     """
 
     engine: DenseEngine
@@ -106,8 +110,9 @@ class Search:
         row, col = settings.row_structure, settings.col_structure
         if diagonal:
             row, col = _without_graph(row), _without_graph(col)
+        levels = WIDE if self.stage == WIDER else STRICT
         noise = noise_step(
-            self.engine, self.current.posterior, self.current.noise, row, col, self.memory
+            self.engine, self.current.posterior, self.current.noise, row, col, self.memory, levels
         )
         new = _low_rank(self.engine, noise, settings, self.current.posterior.svd.right)
         # A strong signal stands still long before the level of the noise does.
@@ -119,14 +124,21 @@ class Search:
         self._record(change)
         least = 3 if diagonal and "diagonal" in (row, col) else 2
         settled = change < settings.tol and self.iteration >= least
-        empty = not diagonal and noise.row.n_edges + noise.col.n_edges == 0 and self.iteration > 1
+        empty = not diagonal and noise.is_diagonal and self.iteration > 1
         most = settings.max_iter if diagonal else GRAPH_STAGES
         if settled or empty or self.iteration >= most:
             self._end_stage()
 
     def best_name(self) -> str:
-        """Name the stage whose best iterate has the highest merit."""
-        return max(self.finished, key=lambda name: self.finished[name].merit)
+        """Name the stage whose best iterate has the highest merit.
+
+        Wider graphs have false edges if the truth is sparse, so they have to be clearly better.
+        """
+        margin = 0.1 * self.current.edge**2
+        return max(
+            self.finished,
+            key=lambda name: self.finished[name].merit - (margin if name == WIDER else 0.0),
+        )
 
     def _end_stage(self) -> None:
         """Keep the stage's best iterate and go on to the next start."""
@@ -137,13 +149,18 @@ class Search:
             first = self.waiting["scales"]
             if relative_change(self.current.posterior, first.posterior) > SAME_START:
                 self.waiting["diagonal"] = self.current
-        if not self.waiting:
-            self.stage = "done"
-            return
-        name = next(iter(self.waiting))
-        self.current = self.waiting.pop(name)
-        self.stage = f"graph noise from {name}"
         self.iteration = 0
+        if self.waiting:
+            name = next(iter(self.waiting))
+            self.current = self.waiting.pop(name)
+            self.stage = f"graph noise from {name}"
+            return
+        best = self.finished[self.best_name()]
+        if self.stage in (DIAGONAL, WIDER) or best.noise.is_diagonal:
+            self.stage = "done"
+        else:
+            self.current = best
+            self.stage = WIDER
 
     def _record(self, change: float) -> None:
         self.history.append((self.stage, self.iteration, self.current.score, change))
