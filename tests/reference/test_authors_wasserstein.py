@@ -11,18 +11,18 @@ from mnpca.metrics import psnr
 
 DEFAULT = Path(__file__).parents[3] / "shared" / "reference"
 FOLDER = Path(os.environ.get("MNPCA_REFERENCE", DEFAULT))
-FILE = FOLDER / "c8_s1.npz"
+FILE = FOLDER / "c32_s1.npz"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FILE.is_file(), reason=f"no reference runs in {FOLDER.name}")
 def test_gradient_method_gives_the_authors_signal():
-    """120 of the 500 rounds: at this condition number nothing but jitter comes after them.
+    """200 of the 500 rounds: the signal, which PCA misses by 7 dB, is found by then.
 
-    `benchmarks/wasserstein.py` runs the full schedule on all reference files.
+    What follows changes 0.1 dB; `benchmarks/wasserstein.py` runs all rounds on all files.
     """
     stored = np.load(FILE)
-    model = WassersteinMNPCA(2, method="gradient", center=False, max_iter=120).fit(stored["Y"])
+    model = WassersteinMNPCA(2, method="gradient", center=False, max_iter=200).fit(stored["Y"])
     authors = psnr(stored["w2_lowrank"], stored["signal"])
     assert abs(psnr(model.denoise(), stored["signal"]) - authors) <= 0.5
     # The signals themselves agree much better than either does with the truth.
