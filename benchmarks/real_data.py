@@ -102,11 +102,12 @@ def _split(folds, data):
 
 
 def read_rows(path):
-    """Return the rows of the output file."""
+    """Return the rows of the output file, each fold and method once."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
+    return list({(r["set"], r["repeat"], r["fold"], r["method"]): r for r in rows}.values())
 
 
 def print_table(rows, names, methods):

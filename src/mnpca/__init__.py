@@ -8,6 +8,7 @@ from mnpca.estimators import (
     WassersteinMNPCA,
 )
 from mnpca.estimators._saving import load
+from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.precision import sparse_precision, sparse_precision_path
 
 __version__ = "0.1.0"
@@ -16,6 +17,7 @@ __all__ = [
     "MNPCA",
     "GeneralizedPCA",
     "LikelihoodMNPCA",
+    "ModelCheckWarning",
     "SparsePrecision",
     "WassersteinMNPCA",
     "__version__",
