@@ -9,6 +9,10 @@ STAMP := $(VENV)/.installed
 demo: $(STAMP)
 	$(BIN)/python -m mnpca demo
 
+# One thread a worker: BLAS threads of two workers on two cores would wait for each other.
+test test-array-api test-lowest test-newest: export OMP_NUM_THREADS = 1
+test test-array-api test-lowest test-newest: export OPENBLAS_NUM_THREADS = 1
+
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
 

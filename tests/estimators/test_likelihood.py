@@ -160,7 +160,7 @@ def test_convergence_warning_says_what_to_change(data):
 
 def test_verbose(data, capsys):
     LikelihoodMNPCA(2, alpha_row=0.5, alpha_col=0.5, verbose=1).fit(data.Y)
-    assert "likelihood, from svd: iteration 1, objective" in capsys.readouterr().out
+    assert "[LikelihoodMNPCA]" in capsys.readouterr().out
 
 
 def test_callback_checkpoint_and_resuming(data, model, tmp_path):

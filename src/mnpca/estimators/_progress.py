@@ -37,14 +37,14 @@ class ProgressMixin:
     @contextlib.contextmanager
     def _progress(self, X, callback=None, checkpoint=None, resume_from=None):
         if checkpoint is None and resume_from is None:
-            yield callback or silent, None
+            yield self._aloud(callback or silent), None
             return
         identity = self._fit_identity(X)
         resume = None
         if resume_from is not None:
             resume = _read_checkpoint(resume_from, identity)
         if checkpoint is None:
-            yield callback or silent, resume
+            yield self._aloud(callback or silent), resume
             return
         writer = CheckpointWriter(checkpoint, identity)
 
@@ -54,7 +54,7 @@ class ProgressMixin:
                 callback(progress)
 
         try:
-            yield report, resume
+            yield self._aloud(report), resume
         except KeyboardInterrupt as interrupt:
             _explain(interrupt, writer)
             raise

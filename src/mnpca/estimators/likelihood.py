@@ -196,7 +196,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
                 low_rank_step=self.low_rank_step,
                 tol=self.tol,
                 max_iter=self.max_iter,
-                report=self._aloud(report),
+                report=report,
                 resume=resume,
             )
         self.objective_history_ = np.array(fit.history)
@@ -238,19 +238,6 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
                 chosen[side] = _checked(alpha, size, f"alpha_{side}")
         self.alpha_row_, self.alpha_col_ = chosen["row"], chosen["col"]
         return Penalty(chosen["row"], chosen["col"], self.penalize_diagonal, self.ridge)
-
-    def _aloud(self, report):
-        if not self.verbose:
-            return report
-
-        def tell(progress):
-            print(
-                f"[{type(self).__name__}] {progress.stage}: iteration {progress.iteration}, "
-                f"objective {progress.objective:.6f}"
-            )
-            report(progress)
-
-        return tell
 
     def _warn_unless_converged(self):
         if self.converged_:

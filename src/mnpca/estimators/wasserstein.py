@@ -172,7 +172,7 @@ class WassersteinMNPCA(MatrixNormalEstimator):
             data = data - mean
         rank = choose_rank(self.n_components, data)
         with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
-            fit = self._solve(data, rank, report=self._aloud(report), resume=resume)
+            fit = self._solve(data, rank, report=report, resume=resume)
         self.objective_history_ = np.array(fit.history)
         self.n_iter_ = len(fit.history) - 1
         self.converged_ = fit.converged
