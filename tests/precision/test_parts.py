@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 from mnpca import sparse_precision
 from mnpca.precision import block_descent
 from mnpca.precision.block_descent import solve_component
-from mnpca.precision.newton import newton
+from mnpca.precision.newton import newton, newton_along_path
 from mnpca.precision.problem import NotCertifiedError, make_problem
 from mnpca.precision.result import PrecisionResult, inverse
 
@@ -51,7 +51,8 @@ def test_screening_is_exact():
 def test_newton_alone_from_the_diagonal(make, alpha):
     S = make(40, 30, seed=12)
     problem, _ = make_problem(S, alpha, False)
-    T, W, value, gap, _ = newton(problem, np.diag(1 / np.diagonal(S)), 1e-9)
+    point = newton(problem, np.diag(1 / np.diagonal(S)), 1e-9)
+    T, W, value, gap = point.T, point.W, point.value, point.gap
     penalty = penalty_matrix(alpha, 40, False)
     assert gap <= 1e-9
     assert optimality_error(S, penalty, T) < 1e-4
@@ -60,11 +61,20 @@ def test_newton_alone_from_the_diagonal(make, alpha):
     assert_allclose(value, sparse_precision(S, alpha, tol=1e-10).objective, atol=1e-8)
 
 
+@pytest.mark.parametrize("make", [chain_covariance, factor_covariance])
+def test_newton_along_a_path_where_copies_make_the_problem_ill_conditioned(make):
+    S = np.kron(make(8, 6, seed=16), np.ones((3, 3)))
+    problem, _ = make_problem(S, 1e-4, False)
+    point = newton_along_path(problem, 1e-8)
+    assert point.gap <= 1e-8
+    assert optimality_error(S, penalty_matrix(1e-4, 24, False), point.T) < 1e-6
+
+
 def test_newton_takes_over_where_block_descent_may_not_go_on(monkeypatch):
     S = factor_covariance(30, 20, seed=13)
     expected = sparse_precision(S, 0.1, tol=1e-9)
     monkeypatch.setattr(block_descent, "MAX_CERTIFICATES", 1)
-    monkeypatch.setattr(block_descent, "MAX_SWEEPS", 1)
+    monkeypatch.setattr(block_descent, "MIN_SWEEPS", 1)
     after_one_sweep = sparse_precision(S, 0.1, tol=1e-9)
     assert_allclose(after_one_sweep.objective, expected.objective, atol=1e-7)
     monkeypatch.setattr(block_descent, "_descend", lambda *args: None)

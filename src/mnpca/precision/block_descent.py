@@ -13,21 +13,22 @@ import numpy as np
 
 from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft
 from mnpca.precision.certificate import dual_value, primal_value
-from mnpca.precision.newton import newton
+from mnpca.precision.newton import newton, newton_along_path
 from mnpca.precision.problem import NotCertifiedError, Problem
 from mnpca.precision.result import Array, inverse
 
-# Certificates before Newton's method takes over, and after it failed; and column sweeps before the
-# first of them, a number that may double from one certificate to the next.
-MAX_CERTIFICATES = 5
-LAST_CERTIFICATES = 10
-MAX_SWEEPS = 20
+# Certificates before Newton's method takes over; and column sweeps between two of them, a number
+# that doubles from the least to the most.
+MAX_CERTIFICATES = 10
+MIN_SWEEPS, MAX_SWEEPS = 20, 200
 # Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its two
 # factorisations; and the accuracy of the column problems in the first and in the last sweeps.
 FIRST_CERTIFICATE = 50.0
 FIRST_INNER, LAST_INNER = 10.0, 3e-3
 # So accurate, the sweeps keep every conditional variance positive from a feasible start.
 EXACT_INNER = 1e-9
+# Nothing is gained below rounding.
+SMALLEST_INNER = 1e-14
 
 
 @dataclass(eq=False)
@@ -78,7 +79,7 @@ def solve_component(problem: Problem, tol: float, start: Iterate | None) -> Comp
 
     Tries, in this order: the given start; a soft-thresholded S, which is nearest to the solution
     but may be indefinite; a shrunk S, which is definite; the same in exact sweeps; Newton's method
-    from wherever these ended; and as many exact sweeps as it may take.
+    from wherever these ended.
     """
     if not problem.alpha.any():
         return _solve_unpenalised(problem)
@@ -95,34 +96,31 @@ def solve_component(problem: Problem, tol: float, start: Iterate | None) -> Comp
             solution = _descend(problem, tol, cold_start(problem, fill), inner)
     if solution is not None and solution.gap <= tol * problem.size:
         return solution
-    try:
-        return _finish_by_newton(problem, tol, solution)
-    except NotCertifiedError:
-        start = cold_start(problem, fill_mixed)
-        solution = _descend(problem, tol, start, exact, LAST_CERTIFICATES)
-        if solution is None or solution.gap > tol * problem.size:
-            raise
-        return solution
+    return _finish_by_newton(problem, tol, solution)
 
 
 def _finish_by_newton(
     problem: Problem, tol: float, solution: ComponentSolution | None
 ) -> ComponentSolution:
-    """Newton's method from a solution that is not certified, or else from the diagonal."""
+    """Newton's method from a solution that is not certified, or else along a path of penalties."""
+    goal = tol * problem.size
+    point = None
     if solution is not None and solution.objective < np.inf:
-        T = to_precision(solution.iterate)
-    else:
-        T = np.diag(1.0 / problem.diagonal)
-    T, W, value, gap, n_iter = newton(problem, T, tol * problem.size)
-    return ComponentSolution(from_precision(T, W), value, gap, n_iter)
+        point = newton(problem, to_precision(solution.iterate), goal)
+    if point is None or point.gap > goal:
+        point = newton_along_path(problem, goal)
+    if point.gap > goal:
+        raise NotCertifiedError(
+            f"no certified solution: the duality gap stands at {point.gap / problem.size:.1e} per "
+            "variable. The problem is unbounded or too ill-conditioned (S singular where alpha is "
+            "zero or tiny): increase alpha, add a ridge to S's diagonal, or relax tol."
+        )
+    iterate = from_precision(point.T, point.W)
+    return ComponentSolution(iterate, point.value, point.gap, point.n_iter)
 
 
 def _descend(
-    problem: Problem,
-    tol: float,
-    iterate: Iterate,
-    inner: float,
-    max_certificates: int | None = None,
+    problem: Problem, tol: float, iterate: Iterate, inner: float
 ) -> ComponentSolution | None:
     """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
     goal = tol * problem.size
@@ -130,7 +128,7 @@ def _descend(
     work = np.empty_like(iterate.W)
     total = 0
     dual = -np.inf
-    for _ in range(max_certificates or MAX_CERTIFICATES):
+    for _ in range(MAX_CERTIFICATES):
         sweeps, progress, ok = descend(
             problem.covariance,
             problem.alpha,
@@ -140,19 +138,19 @@ def _descend(
             target,
             inner,
             inner_last,
-            max(MAX_SWEEPS, total),
+            min(max(MIN_SWEEPS, total), MAX_SWEEPS),
         )
         total += sweeps
         if not ok:
             return None
         value = primal_value(problem, iterate.B, iterate.theta, work)
-        dual = max(dual, dual_value(problem, iterate.W, iterate.B, work))
+        dual = max(dual, dual_value(problem, iterate.W, iterate.B, work, value - goal))
         gap = value - dual
         if gap <= goal:
             break
         # On hard problems the gap falls more slowly than the progress, about as its power 2/3.
         target = progress * (0.1 if gap == np.inf else (0.8 * goal / gap) ** 1.5)
-        inner_last *= 0.03
+        inner_last = max(0.03 * inner_last, SMALLEST_INNER)
         inner = inner_last
     return ComponentSolution(iterate, value, max(gap, 0.0), total)
 
@@ -170,5 +168,5 @@ def _solve_unpenalised(problem: Problem) -> ComponentSolution:
     iterate = from_precision(T, W)
     work = np.empty_like(W)
     value = primal_value(problem, iterate.B, iterate.theta, work)
-    gap = value - dual_value(problem, W, iterate.B, work)
+    gap = value - dual_value(problem, W, iterate.B, work, -np.inf)
     return ComponentSolution(iterate, value, max(gap, 0.0), 1)

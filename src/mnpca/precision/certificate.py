@@ -29,10 +29,17 @@ def primal_value(problem: Problem, B: Array, theta: Array, work: Array) -> float
     return float(cost) - log_determinant(work)
 
 
-def dual_value(problem: Problem, W: Array, B: Array, work: Array) -> float:
+def dual_value(problem: Problem, W: Array, B: Array, work: Array, enough: float) -> float:
     """Dual objective at a feasible point near W; -inf if that is not positive definite.
 
-    B gives the support of the precision and minus its signs.
+    B gives the support of the precision and minus its signs. A point that uses them errs by
+    second order only; where that one has less than ``enough``, W clipped is tried too, which is
+    nearer to W and so more often definite.
     """
-    fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, B, work)
-    return log_determinant(work) + problem.size
+    best = -np.inf
+    for on_support in (True, False):
+        fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, B, on_support, work)
+        best = max(best, log_determinant(work) + problem.size)
+        if best >= enough:
+            break
+    return best

@@ -7,48 +7,74 @@ conjugate gradients, and entries that would change sign in the line search stop 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mnpca.precision.certificate import dual_value, log_determinant
-from mnpca.precision.problem import NotCertifiedError, Problem
+from mnpca.precision.problem import Problem
 from mnpca.precision.result import Array, inverse
 
-MAX_ITERATIONS = 100
-MAX_CONJUGATE_STEPS = 200
+MAX_ITERATIONS = 50
+MAX_CONJUGATE_STEPS = 50
 MAX_PRUNINGS = 5
+# Along a path of penalties: how fast they fall, and how well each problem is solved.
+STAGE_RATIO = 2.0
+STAGE_GAP = 1e-2
+MAX_STAGE_ITERATIONS = 15
 # Beyond this ratio of a marginal to a conditional variance, double precision certifies nothing.
 MAX_INFLATION = 1e13
 
 
-def newton(problem: Problem, T: Array, goal: float) -> tuple[Array, Array, float, float, int]:
-    """Minimise from the positive definite T until the duality gap is at most goal.
+@dataclass(frozen=True, eq=False)
+class NewtonPoint:
+    """A positive definite T, its inverse W, the objective, the gap and the iterations spent."""
 
-    Returns the precision, its inverse, the objective, the gap and the number of iterations.
-    """
+    T: Array
+    W: Array
+    value: float
+    gap: float
+    n_iter: int
+
+
+def newton(problem: Problem, T: Array, goal: float, max_iter: int = MAX_ITERATIONS) -> NewtonPoint:
+    """Minimise from the positive definite T until the duality gap is at most goal, if it can."""
     penalty = np.broadcast_to(problem.alpha, T.shape).copy()
     np.fill_diagonal(penalty, 0.0)
     linear = problem.covariance.copy()
     np.fill_diagonal(linear, problem.diagonal)
     work = np.empty_like(linear)
-    value, gap, dual = _objective(linear, penalty, T), np.inf, -np.inf
-    for iteration in range(1, MAX_ITERATIONS + 1):
+    value, dual = _objective(linear, penalty, T), -np.inf
+    for iteration in range(1, max_iter + 1):
         W = inverse(T.copy())
-        dual = max(dual, _scaled_dual(problem, T, W, work))
-        gap = value - dual
-        if gap <= goal:
-            return T, W, value, max(gap, 0.0), iteration
-        if np.max(np.diagonal(T) * problem.diagonal) > MAX_INFLATION:
+        dual = max(dual, _scaled_dual(problem, T, W, work, value - goal))
+        point = NewtonPoint(T, W, value, max(value - dual, 0.0), iteration)
+        if point.gap <= goal or np.max(np.diagonal(T) * problem.diagonal) > MAX_INFLATION:
             break
         moved = _step(linear, penalty, T, W, value)
         if moved is None:
             break
         T, value = moved
-    raise NotCertifiedError(
-        f"no certified solution: the duality gap stands at {gap / problem.size:.1e} per variable. "
-        "The problem is unbounded or too ill-conditioned (S singular where alpha is zero or "
-        "tiny): increase alpha, add a ridge to S's diagonal, or relax tol."
-    )
+    return point
+
+
+def newton_along_path(problem: Problem, goal: float) -> NewtonPoint:
+    """Follow the solution from large penalties, where it is diagonal, down to the problem's own.
+
+    Every solution is a good start for a penalty a little smaller, however ill-conditioned the
+    last problem may be.
+    """
+    size = np.abs(problem.covariance)
+    positive = np.broadcast_to(problem.alpha > 0, size.shape)
+    ratio = np.divide(size, problem.alpha, out=np.zeros_like(size), where=positive)
+    np.fill_diagonal(ratio, 0.0)
+    n_stages = max(int(np.ceil(np.log(max(ratio.max(), 1.0)) / np.log(STAGE_RATIO))), 1)
+    T = np.diag(1.0 / problem.diagonal)
+    for stage in range(n_stages, 0, -1):
+        easier = replace(problem, alpha=problem.alpha * STAGE_RATIO**stage)
+        T = newton(easier, T, STAGE_GAP * problem.size, MAX_STAGE_ITERATIONS).T
+    return newton(problem, T, goal)
 
 
 def _objective(linear: Array, penalty: Array, T: Array) -> float:
@@ -59,10 +85,10 @@ def _objective(linear: Array, penalty: Array, T: Array) -> float:
     return float(np.sum(linear * T) + np.sum(penalty * np.abs(T))) - logdet
 
 
-def _scaled_dual(problem: Problem, T: Array, W: Array, work: Array) -> float:
+def _scaled_dual(problem: Problem, T: Array, W: Array, work: Array, enough: float) -> float:
     # The diagonal of a feasible W is known: scaling to it first loses less than overwriting it.
     scale = np.sqrt(problem.diagonal / np.diagonal(W))
-    return dual_value(problem, W * scale * scale[:, None], -T, work)
+    return dual_value(problem, W * scale * scale[:, None], -T, work, enough)
 
 
 def _step(

@@ -129,14 +129,14 @@ def _solve(
     solution = _sweep(problem, edges, tol, cold)
     if solution is not None:
         return solution
-    try:
-        T, W, value, gap, n_iter = newton(problem, np.diag(1.0 / diagonal), tol * p)
-    except NotCertifiedError:
+    point = newton(problem, np.diag(1.0 / diagonal), tol * p)
+    if point.gap > tol * p:
         raise NotCertifiedError(
             "the likelihood has no maximum on this support, or rounding hides it: give fewer "
             "edges per variable, add a ridge to S's diagonal, or relax tol."
-        ) from None
-    return ComponentSolution(from_precision(T, W), value, gap, n_iter)
+        )
+    iterate = from_precision(point.T, point.W)
+    return ComponentSolution(iterate, point.value, point.gap, point.n_iter)
 
 
 def _sweep(problem: Problem, edges: Any, tol: float, iterate: Iterate) -> ComponentSolution | None:
@@ -161,7 +161,7 @@ def _sweep(problem: Problem, edges: Any, tol: float, iterate: Iterate) -> Compon
         if not ok:
             return None
         value = primal_value(problem, iterate.B, iterate.theta, work)
-        dual = max(dual, dual_value(problem, iterate.W, iterate.B, work))
+        dual = max(dual, dual_value(problem, iterate.W, iterate.B, work, value - goal))
         if value - dual <= goal:
             return ComponentSolution(iterate, value, max(value - dual, 0.0), total)
         target *= 0.1

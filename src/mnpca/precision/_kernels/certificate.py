@@ -5,11 +5,11 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def fill_dual(S, alpha, diagonal, W, B, out):
+def fill_dual(S, alpha, diagonal, W, B, on_support, out):
     """Fill the lower triangle of out with a dual feasible point near W.
 
-    On the support of the precision it is S + alpha sign(T), where the solution's covariance lies:
-    its dual value then errs by second order only. Elsewhere W is clipped to [S - alpha, S + alpha].
+    W is clipped to [S - alpha, S + alpha]. With ``on_support`` it becomes S + alpha sign(T) on the
+    support of the precision, where the solution's covariance lies.
     """
     p = S.shape[0]
     shared_row = alpha.shape[0] == 1
@@ -18,7 +18,7 @@ def fill_dual(S, alpha, diagonal, W, B, out):
         s, w, b, o = S[i], W[i], B[i], out[i]
         for j in range(i):
             o[j] = min(max(w[j], s[j] - a[j]), s[j] + a[j])
-        for j in range(i):
+        for j in range(i if on_support else 0):
             if b[j] != 0.0 and B[j, i] != 0.0:
                 o[j] = s[j] - np.copysign(a[j], b[j])
         o[i] = diagonal[i]
