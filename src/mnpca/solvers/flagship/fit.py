@@ -56,7 +56,7 @@ class FlagshipFit:
     candidates : tuple of Candidate
         The trails and their scores; `chosen` names the one that won.
     converged : bool
-        Whether the winning trail ended because the signal had settled, or no edge was left.
+        Whether the winning stage settled before its last iteration.
     n_iter : int
         Outer iterations in all.
     """
@@ -224,9 +224,6 @@ def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
         posterior.svd.left * posterior.svd.singular_values, posterior.svd.right * prepared.scale
     )
     left, right = _signal_variance(posterior, best.noise)
-    graphs = [name for name in search.finished if name != DIAGONAL]
-    edges = best.noise.row.n_edges + best.noise.col.n_edges
-    last_change = [entry[3] for entry in search.history if entry[0] == chosen][-1]
     return FlagshipFit(
         mean=posterior.mean * prepared.scale + prepared.offset,
         centred=posterior.centred,
@@ -257,8 +254,7 @@ def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
             for name, trail in search.finished.items()
         ),
         chosen=chosen,
-        # A trail whose graph turns out empty ends there: a diagonal noise has its own trail.
-        converged=last_change < search.settings.tol or (chosen in graphs and not edges),
+        converged=chosen not in search.unsettled,
         n_iter=len(search.history),
     )
 

@@ -19,6 +19,10 @@ from mnpca.solvers.progress import Progress, Report, State
 FINAL_SWEEPS = 20
 #: Graph stages after which a trail ends at the latest.
 GRAPH_STAGES = 8
+#: A stage ends after this many iterations in a row without progress ...
+PATIENCE = 3
+#: ... by which is meant a merit higher by this share of e^2, e = sqrt n + sqrt p.
+PROGRESS = 0.005
 #: The name of the first stage.
 DIAGONAL = "diagonal noise"
 #: The name of the last stage, which starts from the best iterate before.
@@ -53,8 +57,9 @@ class Search:
     `waiting` (the scales, and where the diagonal stage ended if that is elsewhere) gets a trail
     of graph stages, and at last the best iterate so far gets one with wider graphs. `leader` is
     the iterate of highest merit of the present stage, `finished` holds those of the stages
-    before, and `ended` is where the last of these came to rest. All fields together are the
-    state to resume from.
+    before, and `ended` is where the last of these came to rest. A stage settles when signal and
+    noise level stand still, or when no better iterate turns up for some time (`stalled` counts);
+    `unsettled` names the stages that did not. All fields together are the state to resume from.
     """
 
     engine: DenseEngine
@@ -66,6 +71,8 @@ class Search:
     leader: Iterate | None = None
     finished: dict[str, Iterate] = field(default_factory=dict)
     ended: Iterate | None = None
+    stalled: int = 0
+    unsettled: list[str] = field(default_factory=list)
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
 
@@ -126,7 +133,10 @@ class Search:
         settled = change < settings.tol and self.iteration >= least
         empty = not diagonal and noise.is_diagonal and self.iteration > 1
         most = settings.max_iter if diagonal else GRAPH_STAGES
-        if settled or empty or self.iteration >= most:
+        if settled or empty or self.stalled >= PATIENCE:
+            self._end_stage()
+        elif self.iteration >= most:
+            self.unsettled.append(self.stage)
             self._end_stage()
 
     def best_name(self) -> str:
@@ -145,6 +155,7 @@ class Search:
         self.finished[self.stage] = self.leader or self.current
         self.ended = self.current
         self.leader = None
+        self.stalled = 0
         if self.stage == DIAGONAL and self.settings.has_graph:
             first = self.waiting["scales"]
             if relative_change(self.current.posterior, first.posterior) > SAME_START:
@@ -164,7 +175,9 @@ class Search:
 
     def _record(self, change: float) -> None:
         self.history.append((self.stage, self.iteration, self.current.score, change))
-        if self.leader is None or self.current.merit >= self.leader.merit:
+        gain = np.inf if self.leader is None else self.current.merit - self.leader.merit
+        self.stalled = 0 if gain > PROGRESS * self.current.edge**2 else self.stalled + 1
+        if gain >= 0.0:
             self.leader = self.current
 
     def progress(self) -> Progress:
@@ -174,6 +187,7 @@ class Search:
     def pack(self) -> State:
         """Return the whole state as a flat dictionary."""
         packed: dict[str, Any] = {"stage": self.stage, "iteration": self.iteration}
+        packed |= {"stalled": self.stalled, "unsettled": "\n".join(self.unsettled)}
         packed |= self.current.pack("current")
         if self.leader is not None:
             packed |= self.leader.pack("leader")
@@ -199,6 +213,8 @@ class Search:
         search = cls(engine, settings, Iterate.unpack("current", state))
         search.stage = str(state["stage"])
         search.iteration = int(state["iteration"])
+        search.stalled = int(state["stalled"])
+        search.unsettled = list(filter(None, str(state["unsettled"]).split("\n")))
         if "leader.row.unscaled" in state:
             search.leader = Iterate.unpack("leader", state)
         if "ended.row.unscaled" in state:
