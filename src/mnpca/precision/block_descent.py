@@ -25,6 +25,8 @@ MIN_SWEEPS, MAX_SWEEPS = 20, 200
 # factorisations; and the accuracy of the column problems in the first and in the last sweeps.
 FIRST_CERTIFICATE = 50.0
 FIRST_INNER, LAST_INNER = 10.0, 3e-3
+# Sloppier sweeps than for this tolerance save nothing: more of them are needed.
+LOOSEST = 1e-4
 # So accurate, the sweeps keep every conditional variance positive from a feasible start.
 EXACT_INNER = 1e-9
 # Nothing is gained below rounding.
@@ -83,14 +85,14 @@ def solve_component(problem: Problem, tol: float, start: Iterate | None) -> Comp
     """
     if not problem.alpha.any():
         return _solve_unpenalised(problem)
-    exact = min(EXACT_INNER, LAST_INNER * tol)
+    first, last = FIRST_INNER * min(tol, LOOSEST), LAST_INNER * min(tol, LOOSEST)
     solution = None
     if start is not None:
-        solution = _descend(problem, tol, start, LAST_INNER * tol)
+        solution = _descend(problem, tol, start, last)
     for fill, inner in (
-        (fill_soft, FIRST_INNER * tol),
-        (fill_mixed, FIRST_INNER * tol),
-        (fill_mixed, exact),
+        (fill_soft, first),
+        (fill_mixed, first),
+        (fill_mixed, min(EXACT_INNER, last)),
     ):
         if solution is None:
             solution = _descend(problem, tol, cold_start(problem, fill), inner)
@@ -124,7 +126,7 @@ def _descend(
 ) -> ComponentSolution | None:
     """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
     goal = tol * problem.size
-    target, inner_last = FIRST_CERTIFICATE * goal, min(inner, LAST_INNER * tol)
+    target, inner_last = FIRST_CERTIFICATE * goal, min(inner, LAST_INNER * min(tol, LOOSEST))
     work = np.empty_like(iterate.W)
     total = 0
     dual = -np.inf
