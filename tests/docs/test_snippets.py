@@ -37,7 +37,7 @@ def blocks(page, language):
 def reference_names():
     """What reference pages take for granted: the package, data and a fitted model."""
     X = known_fit()[0].Y
-    return {"mnpca": mnpca, "X": X, "model": mnpca.MNPCA(2).fit(X)}
+    return {"mnpca": mnpca, "X": X, "model": mnpca.LikelihoodMNPCA(2).fit(X)}
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,11 @@ from mnpca.datasets import make_paper_small
 from mnpca.interop.anndata import mnpca
 
 anndata = pytest.importorskip("anndata")
+# How well these small data are fitted is tested elsewhere.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::mnpca.model.whiteness.ModelCheckWarning",
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+)
 
 
 @pytest.fixture(scope="module")
