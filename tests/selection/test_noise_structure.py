@@ -18,7 +18,7 @@ def residual(correlation=0.0, largest=1.0, linked=0.0):
 
 
 def trial(structure, *, edges=0, live=2, strength=1.0, **kwargs):
-    return NoiseTrial(structure, edges, 0, live, strength, 0.0, residual(**kwargs))
+    return NoiseTrial(structure, edges, 0, 0.0, live, strength, 0.0, residual(**kwargs))
 
 
 def test_networks_are_kept_where_they_whiten_and_help():

@@ -9,8 +9,10 @@ from mnpca.model.whiteness import EDGE_LEFT, Whiteness, whiteness
 from mnpca.solvers.flagship.fit import FlagshipFit
 from mnpca.solvers.flagship.noise_step import Structure
 
-#: A network that links more than this share of the pairs is not sparse.
+#: A network that links more than this share of the pairs, or an item with more others than this
+#: on average, is not sparse.
 DENSEST_GRAPH = 0.3
+MOST_PARTNERS = 100.0
 #: Largest singular value of the whitened residual, in units of the noise edge, from which on
 #: what a model calls noise is mostly signal of further components.
 SIGNAL_IN_NOISE = 2.0
@@ -26,6 +28,9 @@ class NoiseTrial:
         Of both sides.
     n_row_edges, n_col_edges : int
         Size of the networks.
+    partners : float
+        With how many others a row (or column, whichever has more) is still correlated so strongly
+        that it would call for an edge, on average.
     n_live : int
         Components above ``sqrt n + sqrt p``, where the singular values of noise end.
     signal_strength : float
@@ -39,6 +44,7 @@ class NoiseTrial:
     structure: Structure
     n_row_edges: int
     n_col_edges: int
+    partners: float
     n_live: int
     signal_strength: float
     score: float
@@ -49,22 +55,27 @@ class NoiseTrial:
         """Describe a fit of Y."""
         edge = np.sqrt(Y.shape[0]) + np.sqrt(Y.shape[1])
         strengths = fit.singular_values / edge
+        residual = whiteness(
+            Y, fit.mean, fit.low_rank, fit.row_noise.precision, fit.col_noise.precision
+        )
+        row_partners = residual.row_linked * (Y.shape[0] - 1)
+        col_partners = residual.col_linked * (Y.shape[1] - 1)
         return cls(
             structure=structure,
             n_row_edges=fit.row_noise.n_edges,
             n_col_edges=fit.col_noise.n_edges,
+            partners=max(row_partners, col_partners),
             n_live=int(np.sum(strengths > 1.0)),
             signal_strength=float(np.log(np.maximum(strengths, 1.0)).sum()),
             score=fit.score,
-            residual=whiteness(
-                Y, fit.mean, fit.low_rank, fit.row_noise.precision, fit.col_noise.precision
-            ),
+            residual=residual,
         )
 
     @property
     def sparse_graph_possible(self) -> bool:
         """Tell whether the correlations left over are few enough to be a sparse network."""
-        return max(self.residual.row_linked, self.residual.col_linked) <= DENSEST_GRAPH
+        share = max(self.residual.row_linked, self.residual.col_linked)
+        return share <= DENSEST_GRAPH and self.partners <= MOST_PARTNERS
 
 
 def graph_is_right(graph: NoiseTrial, diagonal: NoiseTrial) -> bool:
