@@ -25,10 +25,10 @@ import warnings
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import numpy as np  # noqa: E402 - after the number of threads is set
-from scipy.linalg import lapack  # noqa: E402
+import numpy as np
+from scipy.linalg import lapack
 
-from mnpca import sparse_precision, sparse_precision_path  # noqa: E402
+from mnpca import sparse_precision, sparse_precision_path
 
 N_SAMPLES = 300
 TARGET = 1e-4  # relative distance from the best known objective
