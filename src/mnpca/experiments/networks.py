@@ -5,6 +5,7 @@ import scipy.sparse as sp
 
 from mnpca.baselines import make_reducer
 from mnpca.datasets import load_real
+from mnpca.estimators import MNPCA
 from mnpca.experiments.cells import Cell, Outcome
 from mnpca.precision import sparse_precision
 from mnpca.selection.rank import paper_rank
@@ -47,8 +48,10 @@ def compute_network(cell):
 def _network(X, method, side, seed):
     """Noise precision of one side; plain graphical lasso gets as many edges as LikelihoodMNPCA."""
     rank = paper_rank(X)
-    reference = "LikelihoodMNPCA" if method == "SparsePrecision" else method
-    model = make_reducer(reference, rank, random_state=seed).fit(X)
+    if method == "MNPCA":  # its own choice may be no network at all
+        model = MNPCA(rank, noise="graph", random_state=seed).fit(X)
+    else:
+        model = make_reducer("LikelihoodMNPCA", rank, random_state=seed).fit(X)
     precision = model.row_precision_ if side == "rows" else model.col_precision_
     if method != "SparsePrecision":
         return precision

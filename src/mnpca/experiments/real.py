@@ -11,7 +11,7 @@ from mnpca.experiments.classification import nested_protocol, paper_protocol
 from mnpca.model.metric import MetricError
 from mnpca.selection.rank import paper_rank
 
-QUICK_SETS = ("glass", "wine", "zoo")
+QUICK_SETS = ("tae", "wine", "zoo")
 # Sets whose rows are too many for five fits of every method inside training folds.
 NOT_NESTED = ("gesture", "eeg-eye", "mfeat", "radar", "metabric")
 # Networks of thousands of rows from a few columns are dense, and take the likelihood hours.
