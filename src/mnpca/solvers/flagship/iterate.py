@@ -30,16 +30,22 @@ class Iterate:
         return float(np.sqrt(self.noise.row.size) + np.sqrt(self.noise.col.size))
 
     @property
-    def n_live(self) -> int:
-        """Return how many components look like signal.
+    def live_strengths(self) -> FloatArray:
+        """Return ``s / e`` of the components that look like signal.
 
-        Their generalised singular value stands above the edge of pure noise, and they are
+        Their generalised singular value s stands above the edge of pure noise, and they are
         spread over many rows and columns: noise that a bad noise model mistakes for signal
         sits on a few items.
         """
         svd = self.posterior.svd
+        strengths = svd.singular_values / self.edge
         spread = np.minimum(spreads(svd.left), spreads(svd.right))
-        return int(np.sum((svd.singular_values > self.edge) & (spread >= LEAST_SPREAD)))
+        return np.asarray(strengths[(strengths > 1.0) & (spread >= LEAST_SPREAD)])
+
+    @property
+    def n_live(self) -> int:
+        """Return how many components look like signal."""
+        return len(self.live_strengths)
 
     @property
     def score(self) -> float:
@@ -51,11 +57,13 @@ class Iterate:
 
     @property
     def merit(self) -> float:
-        """Return the score plus ``e^2 / 5`` for every live component.
+        """Return the score plus a premium for every live component.
 
+        The premium grows from ``e^2 / 5`` at the edge to twice as much at 1.5 times the edge.
         Left to the score alone, a noise model that swallows a weak component can win.
         """
-        return float(self.score + 0.2 * self.edge**2 * self.n_live)
+        premium = 1.0 + np.minimum(2.0 * (self.live_strengths - 1.0), 1.0)
+        return float(self.score + 0.2 * self.edge**2 * premium.sum())
 
     def pack(self, name: str) -> dict[str, Any]:
         """Return everything as a flat dictionary whose keys start with the name."""
