@@ -13,7 +13,7 @@ import numpy as np
 
 from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft
 from mnpca.precision.certificate import dual_value, primal_value
-from mnpca.precision.newton import newton, newton_along_path
+from mnpca.precision.newton import MAX_INFLATION, newton, newton_along_path
 from mnpca.precision.problem import NotCertifiedError, Problem
 from mnpca.precision.result import Array, inverse
 
@@ -161,12 +161,16 @@ def _solve_unpenalised(problem: Problem) -> ComponentSolution:
     """Without penalty the precision is the inverse of S, if S has one."""
     W = problem.covariance.copy()
     np.fill_diagonal(W, problem.diagonal)
+    singular = NotCertifiedError(
+        "alpha = 0 needs a non-singular S: pass alpha > 0, or more samples than variables."
+    )
     try:
         T = inverse(W.copy())
     except np.linalg.LinAlgError:
-        raise NotCertifiedError(
-            "alpha = 0 needs a non-singular S: pass alpha > 0, or more samples than variables."
-        ) from None
+        raise singular from None
+    # Rounding may let a singular matrix pass as definite.
+    if np.max(np.diagonal(T) * problem.diagonal) > MAX_INFLATION:
+        raise singular
     iterate = from_precision(T, W)
     work = np.empty_like(W)
     value = primal_value(problem, iterate.B, iterate.theta, work)
