@@ -35,7 +35,8 @@ def _block(words, store):
     if target == "terms":
         return _terms(store, cells)
     metric, digits = rest[0], int(rest[1]) if len(rest) > 1 else 2
-    both = beside_paper(averages(store, cells, (metric,)), target)
+    # The paper has no nested figures: its own stand beside the other protocol.
+    both = beside_paper(averages(store, cells, (metric,)), "" if "nested" in kind else target)
     if both.empty:
         return "Not computed yet."
     return markdown(both, metric, digits)
