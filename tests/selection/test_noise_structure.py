@@ -49,10 +49,8 @@ def test_advice_names_what_was_found_and_what_was_not_tried():
 
 @pytest.mark.parametrize("seed", [1000, 1001])
 def test_correlated_noise_gets_networks(seed):
-    rows, cols = chain_precision(150, 0.6), chain_precision(100, 0.6)
-    chains = make_paper_small(
-        seed=seed, n_samples=150, n_features=100, row_precision=rows, col_precision=cols
-    )
+    rows, cols = chain_precision(300, 0.6), chain_precision(200, 0.6)
+    chains = make_paper_small(seed=seed, row_precision=rows, col_precision=cols)
     for Y in (chains.Y, make_paper_small(c=224, seed=seed).Y):
         assert MNPCA(2).fit(Y).noise_["structure"] == "graph"
 
