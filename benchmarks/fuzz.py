@@ -24,7 +24,6 @@ sys.path.insert(0, os.path.dirname(__file__))
 import fuzz_models
 import fuzz_tables
 
-SECONDS = 5.0
 ADDRESS_SPACE = 8 * 2**30
 SUBJECTS = {"models": fuzz_models, "tables": fuzz_tables}
 
@@ -47,8 +46,9 @@ def serve(connection, subject, folder):
 class Child:
     """A process that reads files, replaced after a crash or a hang."""
 
-    def __init__(self, subject, folder):
+    def __init__(self, subject, folder, seconds):
         self._arguments = (subject, folder)
+        self._seconds = seconds
         self._start()
 
     def _start(self):
@@ -64,7 +64,7 @@ class Child:
         begin = time.perf_counter()
         self._connection.send(str(path))
         try:
-            answered = self._connection.poll(SECONDS)
+            answered = self._connection.poll(self._seconds)
             outcome, peak = self._connection.recv() if answered else ("hang", 0.0)
         except EOFError:
             outcome, peak = "crash", 0.0
@@ -81,7 +81,7 @@ class Child:
         self._process.join()
 
 
-def fuzz(subject, tries, seed, keep=None):
+def fuzz(subject, tries, seed, *, seconds, keep=None):
     """Try `tries` altered files; return counts, the slowest try, peak memory and failures."""
     module = SUBJECTS[subject]
     outcomes, by_way, failures = Counter(), Counter(), []
@@ -92,14 +92,14 @@ def fuzz(subject, tries, seed, keep=None):
         scratch_files.mkdir()
         os.environ["TMPDIR"] = str(scratch_files)
         corpus = module.corpus(np.random.default_rng(seed), Path(scratch))
-        child = Child(subject, home)
+        child = Child(subject, home, seconds)
         for number in range(tries):
             rng = np.random.default_rng([seed, number])
             way, name, data = module.alter(corpus, rng)
             path = Path(home, name)
             path.write_bytes(data)
-            outcome, peak, seconds = child.read(path)
-            slowest, peak_memory = max(slowest, seconds), max(peak_memory, peak)
+            outcome, peak, taken = child.read(path)
+            slowest, peak_memory = max(slowest, taken), max(peak_memory, peak)
             path.unlink()
             stray = _clear(home) + _clear(scratch_files)
             if stray and outcome in ("read", "refused"):
@@ -140,13 +140,14 @@ def main():
     parser.add_argument("--models", type=int, default=2000)
     parser.add_argument("--tables", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=5.0, help="a longer try is a hang")
     parser.add_argument("--keep", help="folder for the files of failed tries")
     options = parser.parse_args()
     failed = False
     for subject in SUBJECTS:
         tries = getattr(options, subject)
         if tries:
-            result = fuzz(subject, tries, options.seed, options.keep)
+            result = fuzz(subject, tries, options.seed, seconds=options.seconds, keep=options.keep)
             print(json.dumps(result, indent=1))
             failed |= bool(result["failures"])
     sys.exit(failed)
