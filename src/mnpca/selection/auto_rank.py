@@ -15,11 +15,9 @@ from mnpca.solvers.progress import Progress, Report, State
 #: More components than this are never proposed.
 MAX_RANK = 10
 #: A component must exceed the largest singular value of pure noise by this factor.
-MIN_STRENGTH = 1.12
+MIN_STRENGTH = 1.17
 #: ... and live on at least this share of the rows and columns that a Gaussian vector uses.
 MIN_SPREAD = 0.3
-#: ... and this factor under scales alone, where correlated noise reaches higher.
-GUESS_STRENGTH = 1.15
 
 
 @dataclass(frozen=True)
@@ -52,15 +50,11 @@ class RankTrial:
             spreads=np.minimum(spread(svd.left), spread(svd.right)),
         )
 
-    def n_above(self, strength: float) -> int:
-        """Return how many leading components are at least this strong, and spread."""
-        bad = (self.strengths < strength) | (self.spreads < MIN_SPREAD)
-        return int(np.argmax(bad)) if bad.any() else self.rank
-
     @property
     def n_good(self) -> int:
-        """Return how many leading components are signal."""
-        return self.n_above(MIN_STRENGTH)
+        """Return how many leading components are strong and spread."""
+        bad = (self.strengths < MIN_STRENGTH) | (self.spreads < MIN_SPREAD)
+        return int(np.argmax(bad)) if bad.any() else self.rank
 
     @property
     def accepted(self) -> bool:
@@ -229,9 +223,8 @@ def guess_rank(Y: FloatArray, settings: Settings) -> int:
 def _count(search: Search) -> int:
     """Count the good components at the start of a search."""
     trial = RankTrial.of(search.current)
-    count = trial.n_above(GUESS_STRENGTH)
     # Under strongly correlated noise everything looks like a component.
-    return 1 if 1 < count == trial.rank else count
+    return 1 if 1 < trial.n_good == trial.rank else trial.n_good
 
 
 def _move(trial: RankTrial, low: int, high: int) -> tuple[int, int, int]:
