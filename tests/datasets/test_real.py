@@ -82,7 +82,7 @@ def test_openml_columns_that_are_no_features_go(monkeypatch):
 def test_messages_name_the_remedy(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="name must be one of"):
         load_real("iris")
-    with pytest.raises(FileNotFoundError, match="gse29505.csv .* MNPCA_DATA"):
+    with pytest.raises(FileNotFoundError, match=r"gse29505\.csv .* MNPCA_DATA"):
         load_real("gse29505", data_home=tmp_path)
     with pytest.raises(FileNotFoundError, match="allow the download"):
         load_real("wine", data_home=tmp_path, download=False)
