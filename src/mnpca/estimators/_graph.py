@@ -36,7 +36,7 @@ def noise_graph(estimator, side):
         graph.add_node(node, name=str(names[node]) if names is not None else str(node))
     upper = sp.triu(partial_correlations(precision), k=1).tocoo()
     row, col = upper.coords
-    values = precision[row, col]
+    values = precision[row, col] if len(row) else []  # SciPy 1.13 has no empty selection
     for i, j, partial, value in zip(row, col, upper.data, values, strict=True):
         graph.add_edge(int(i), int(j), precision=float(value), partial_correlation=float(partial))
     return graph
