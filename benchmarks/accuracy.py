@@ -2,7 +2,8 @@
 
 Prints one row per setting: mean PSNR (dB) over seeds of centred PCA, of the flagship, of the
 oracle (the low-rank step with the true A and B), the mean and worst gap to the oracle, and the
-worst gain over PCA. Seeds start at 1000; smaller ones were used for tuning.
+worst gain over PCA. Seeds below 1000 were used for tuning, and 1000 to 1009 were
+looked at while the rules for weak components and tiny data were set, so seeds start at 3000.
 
     python benchmarks/accuracy.py --rows 300x200 --seeds 10 --jobs 2
 """
@@ -127,7 +128,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", default="*", help="settings that contain this (or a glob)")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first", type=int, default=1000, help="first seed")
+    parser.add_argument("--first", type=int, default=3000, help="first seed")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--each", action="store_true", help="also print every seed's gap")
     options = parser.parse_args()
