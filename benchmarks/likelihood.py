@@ -25,7 +25,7 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty, objective
 
 
-def recovery(conditions=(8, 16, 32, 96, 224), seeds=range(1000, 1010)):
+def recovery(seeds, conditions=(8, 16, 32, 96, 224)):
     print("rule         c     PSNR (dB)       seconds")
     for rule in ("bic", "bic-authors"):
         for c in conditions:
@@ -124,12 +124,12 @@ def _sparse(stored, name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("recovery")
+    commands.add_parser("recovery").add_argument("--first-seed", type=int, default=1000)
     commands.add_parser("large").add_argument("--p", type=int, default=2000)
     commands.add_parser("reference").add_argument("folder")
     arguments = parser.parse_args()
     if arguments.command == "recovery":
-        recovery()
+        recovery(range(arguments.first_seed, arguments.first_seed + 10))
     elif arguments.command == "large":
         large(arguments.p)
     else:

@@ -31,7 +31,7 @@ def timed_fit(Y, **params):
     return model, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def recovery(seeds=range(1000, 1010)):
+def recovery(seeds):
     print("   c   PSNR (dB)        iterations  converged  CPU s (max)   recall, precision of edges")
     for c in CONDITIONS:
         rows = []
@@ -103,8 +103,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["recovery", "speed", "reference", "original"])
     parser.add_argument("folder", nargs="?", default="../shared/reference")
+    parser.add_argument("--first-seed", type=int, default=1000, help="of the recovery table")
     arguments = parser.parse_args()
-    if arguments.what == "reference":
+    if arguments.what == "recovery":
+        recovery(range(arguments.first_seed, arguments.first_seed + 10))
+    elif arguments.what == "reference":
         reference(arguments.folder)
     else:
-        {"recovery": recovery, "speed": speed, "original": original}[arguments.what]()
+        {"speed": speed, "original": original}[arguments.what]()

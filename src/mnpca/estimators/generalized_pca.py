@@ -111,7 +111,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
 
     _sparse_input = True
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"paper"}), None],
         "row_metric": _METRIC,
         "col_metric": _METRIC,

@@ -115,7 +115,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
     (5, 2)
     """
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"paper"})],
         "alpha_row": _ALPHA,
         "alpha_col": _ALPHA,

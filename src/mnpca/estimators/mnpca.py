@@ -122,7 +122,7 @@ class MNPCA(MatrixNormalEstimator):
     True
     """
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "n_components": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "noise": [StrOptions({"auto", "graph", "diagonal"})],
         "center": ["boolean", StrOptions({"auto"})],

@@ -105,7 +105,7 @@ class WassersteinMNPCA(MatrixNormalEstimator):
     (5, 2)
     """
 
-    _parameter_constraints = {  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"paper"})],
         "alpha_row": [Interval(Real, 0, None, closed="left")],
         "alpha_col": [Interval(Real, 0, None, closed="left")],

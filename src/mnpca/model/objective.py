@@ -123,7 +123,8 @@ def absolute_sum(
     """Return ``sum_ij weight_ij |P_ij|``, over the off-diagonal entries or over all."""
     entries = sp.coo_array(precision)
     row, col = entries.coords
-    absolute = np.abs(entries.data) * (weight if np.ndim(weight) == 0 else weight[row, col])  # type: ignore[index]
+    weights = weight[row, col] if isinstance(weight, np.ndarray) else weight
+    absolute = np.abs(entries.data) * weights
     return float(absolute.sum() if include_diagonal else absolute[row != col].sum())
 
 
