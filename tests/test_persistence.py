@@ -34,6 +34,8 @@ def same(a, b):
     """Equal in type and to the bit."""
     if type(a) is not type(b):
         return False
+    if isinstance(a, float) and a != a:
+        return b != b  # which of the many not-a-numbers is no part of a value
     if isinstance(a, np.ndarray):
         if a.dtype != b.dtype or a.shape != b.shape:
             return False

@@ -82,6 +82,8 @@ def test_ctrl_c_in_a_terminal_leaves_a_checkpoint_and_the_way_on(tmp_path):
     command = [sys.executable, "-c", SCRIPT, str(path)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     child.stdout.readline()
+    while not path.exists() and child.poll() is None:  # a signal before that has nothing to leave
+        time.sleep(0.01)
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=60)
     if child.returncode == 0:
