@@ -51,7 +51,8 @@ class Iterate:
     def score(self) -> float:
         """Return the ELBO minus ``(log m + 2 log q) / 2`` for every edge."""
         n, p = self.noise.row.size, self.noise.col.size
-        row_cost = 0.5 * (np.log(p) + 2 * np.log(n)) * self.noise.row.n_edges
+        copies = self.noise.row.copies
+        row_cost = 0.5 * (np.log(p * copies) + 2 * np.log(n // copies)) * self.noise.row.n_edges
         col_cost = 0.5 * (np.log(n) + 2 * np.log(p)) * self.noise.col.n_edges
         return float(self.posterior.elbo - row_cost - col_cost)
 
@@ -95,14 +96,22 @@ def spreads(vectors: FloatArray) -> FloatArray:
 
 
 def _pack_side(name: str, side: NoiseSide) -> dict[str, Any]:
-    return {f"{name}.unscaled": side.unscaled, f"{name}.scale": side.scale}
+    single = side.single
+    return {
+        f"{name}.unscaled": single.unscaled,
+        f"{name}.scale": single.scale,
+        f"{name}.copies": side.copies,
+    }
 
 
 def _unpack_side(name: str, state: State) -> NoiseSide:
     unscaled = state[f"{name}.unscaled"]
     if sp.issparse(unscaled):
-        return NoiseSide.from_precision(unscaled).scaled(float(state[f"{name}.scale"]))
-    return NoiseSide.diagonal(np.asarray(unscaled)).scaled(float(state[f"{name}.scale"]))
+        side = NoiseSide.from_precision(unscaled)
+    else:
+        side = NoiseSide.diagonal(np.asarray(unscaled))
+    copies = int(state.get(f"{name}.copies", 1))
+    return side.scaled(float(state[f"{name}.scale"])).repeated(copies)
 
 
 def _pack_fields(name: str, value: Any) -> dict[str, Any]:

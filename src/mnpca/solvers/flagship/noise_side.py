@@ -20,7 +20,7 @@ WHOLE_BLOCK = 500
 class ComponentGroup(NamedTuple):
     """All connected components of one size s: c of them."""
 
-    items: IntArray  # c x s
+    items: IntArray  # c x s; copies x c x s where the items are there several times
     vectors: FloatArray  # c x s x s, eigenvectors in columns
 
 
@@ -31,6 +31,9 @@ class NoiseSide:
     Eigenvalue number l of a component stands at the place of the component's item number l, so
     that ``eigenvalues`` and rotated arrays keep the shape of the data. Components of equal size
     are diagonalised together.
+
+    The rows of several matrices are the same items over and over: `copies` sets of them, one
+    after the other, independent of each other and each with the precision of `single`.
     """
 
     def __init__(
@@ -39,6 +42,7 @@ class NoiseSide:
         unscaled_eigenvalues: FloatArray,
         groups: Sequence[ComponentGroup] = (),
         scale: float = 1.0,
+        single: "NoiseSide | None" = None,
     ):
         # The unscaled originals stay: a stored side is rebuilt from them to the last bit.
         self.unscaled = unscaled
@@ -48,6 +52,7 @@ class NoiseSide:
         """The diagonal (one-dimensional) or the precision (CSR)."""
         self.eigenvalues = unscaled_eigenvalues * scale
         self.groups = tuple(groups)
+        self.single = single or self
 
     @classmethod
     def diagonal(cls, weights: FloatArray) -> "NoiseSide":
@@ -70,8 +75,13 @@ class NoiseSide:
 
     @property
     def size(self) -> int:
-        """Return the number of items q."""
+        """Return the number of items q, copies counted."""
         return len(self.eigenvalues)
+
+    @property
+    def copies(self) -> int:
+        """Return how many times the items are there."""
+        return self.size // len(self.single.eigenvalues)
 
     @property
     def is_diagonal(self) -> bool:
@@ -90,13 +100,13 @@ class NoiseSide:
 
     @property
     def n_edges(self) -> int:
-        """Return the number of linked pairs."""
-        return 0 if self.is_diagonal else int(self.precision.nnz - self.size) // 2
+        """Return the number of linked pairs; a pair and its copies count once."""
+        return 0 if self.is_diagonal else int(self.single.precision.nnz - self.single.size) // 2
 
     @property
     def largest_component(self) -> int:
         """Return the number of items in the largest component."""
-        return max((group.items.shape[1] for group in self.groups), default=1)
+        return max((group.items.shape[-1] for group in self.groups), default=1)
 
     @property
     def log_determinant(self) -> float:
@@ -105,9 +115,30 @@ class NoiseSide:
 
     def scaled(self, factor: float) -> "NoiseSide":
         """Return ``factor * P``."""
-        return NoiseSide(
-            self.unscaled, self._unscaled_eigenvalues, self.groups, self.scale * factor
+        single = self.single
+        scaled = NoiseSide(
+            single.unscaled, single._unscaled_eigenvalues, single.groups, single.scale * factor
         )
+        return scaled.repeated(self.copies)
+
+    def repeated(self, copies: int) -> "NoiseSide":
+        """Return the noise of `copies` independent sets of these items."""
+        if copies == 1:
+            return self
+        first = self.size * np.arange(copies)[:, None, None]
+        return NoiseSide(
+            np.tile(self.unscaled, copies)
+            if self.is_diagonal
+            else sp.csr_array(sp.block_diag([self.unscaled] * copies)),
+            np.tile(self._unscaled_eigenvalues, copies),
+            [ComponentGroup(first + items, vectors) for items, vectors in self.groups],
+            self.scale,
+            self,
+        )
+
+    def pool(self, values: FloatArray) -> FloatArray:
+        """Add up, item by item, what the copies of the items have."""
+        return values.reshape(self.copies, -1, *values.shape[1:]).sum(axis=0)
 
     def apply(self, thin: FloatArray) -> FloatArray:
         """Return ``P Z``."""
@@ -144,26 +175,27 @@ class NoiseSide:
         return diagonals
 
     def function(self, spectral: FloatArray) -> tuple[FloatArray, sp.csr_array | None]:
-        """Return diagonal and off-diagonal part of ``V diag(spectral) V'``.
+        """Return diagonal and off-diagonal part of ``V diag(spectral) V'``, added over copies.
 
         The off-diagonal part is sparse: whole blocks for components of up to `WHOLE_BLOCK`
         items, the graph's own edges for larger ones; None for a diagonal precision.
         """
+        spectral, single = self.pool(spectral), self.single
         if self.is_diagonal:
             return spectral, None
         diagonal = spectral.copy()
         rows, cols, values = [], [], []
-        for items, vectors in self.groups:
+        for items, vectors in single.groups:
             if items.shape[1] <= WHOLE_BLOCK:
                 r, c, v, d = _function_of_blocks(items, vectors, spectral)
             else:
-                r, c, v, d = self._function_on_edges(items, vectors, spectral)
+                r, c, v, d = single._function_on_edges(items, vectors, spectral)
             diagonal[items] = d
             rows.append(r)
             cols.append(c)
             values.append(v)
         entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(cols)))
-        return diagonal, sp.csr_array(entries, shape=(self.size, self.size))
+        return diagonal, sp.csr_array(entries, shape=(single.size, single.size))
 
     def _function_on_edges(
         self, items: IntArray, vectors: FloatArray, spectral: FloatArray
