@@ -1,6 +1,9 @@
 """Exported cells are safe, and a folder appears whole or not at all."""
 
 import csv
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -53,3 +56,50 @@ def test_only_our_own_folders_are_replaced(tmp_path):
     with pytest.raises(DataError, match="is a file"), new_folder(out / "other"):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from mnpca.io import new_folder
+if sys.argv[2] == "replacing":
+    rename = Path.rename
+    def stop_after_first(self, target):
+        rename(self, target)
+        os.kill(os.getpid(), signal.SIGKILL)
+    Path.rename = stop_after_first
+with new_folder(sys.argv[1], overwrite=True) as folder:
+    (folder / "summary.json").write_text("new")
+    if sys.argv[2] == "writing":
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL on Windows")
+@pytest.mark.parametrize("moment", ["writing", "replacing"])
+def test_the_next_run_clears_up_after_a_killed_one(tmp_path, moment):
+    out = tmp_path / "out"
+    with new_folder(out) as folder:
+        (folder / "summary.json").write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(out), moment], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 2
+    bystander = tmp_path / ".out-notours1"
+    bystander.mkdir()
+    with pytest.raises(DataError, match="exists"), new_folder(out):
+        pass
+    assert (out / "summary.json").read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"out", bystander.name}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked on Windows")
+def test_a_running_writer_is_left_alone(tmp_path):
+    out = tmp_path / "out"
+    with new_folder(out, overwrite=True) as first:
+        with new_folder(out) as second:
+            assert first.exists()
+            (second / "summary.json").write_text("second")
+        assert first.exists()
+        (first / "summary.json").write_text("first")
+    assert (out / "summary.json").read_text() == "first"
+    assert list(tmp_path.iterdir()) == [out]
