@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from mnpca.datasets import random_sparse_precision
 from mnpca.engines import gram as gram_module
 from mnpca.engines.dense import DenseEngine
-from mnpca.engines.gram import Gram
+from mnpca.engines.gram import FactorGram
 
 
 @pytest.fixture
@@ -83,5 +83,5 @@ def test_entries_on_demand(problem, tile, small, monkeypatch):
 
 
 def test_no_large_entry():
-    found = Gram(np.eye(4), np.eye(4)).large_entries(0.5)
+    found = FactorGram(np.eye(4), np.eye(4)).large_entries(0.5)
     assert len(found.i) == len(found.value) == 0

@@ -1,11 +1,14 @@
 """The data matrix as one NumPy array in memory."""
 
+from collections.abc import Iterator
+
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from mnpca._typing import FloatArray
+from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
-from mnpca.engines.gram import Gram
+from mnpca.engines.gram import FactorGram
 from mnpca.engines.threads import each, slices
 
 #: Rows of the matrix that one pass holds as a temporary.
@@ -28,7 +31,7 @@ class DenseEngine:
         thin algebra of the solver stays in float64.
     """
 
-    def __init__(self, matrix: FloatArray, dtype: type = np.float32):
+    def __init__(self, matrix: FloatArray, dtype: npt.DTypeLike = np.float32):
         self.matrix = np.ascontiguousarray(matrix, dtype=dtype)
 
     @property
@@ -36,6 +39,36 @@ class DenseEngine:
         """Return (n, p)."""
         n, p = self.matrix.shape
         return int(n), int(p)
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the smallest and the largest entry; not a number where any entry is none."""
+        return float(self.matrix.min()), float(self.matrix.max())
+
+    def column_means(self) -> FloatArray:
+        """Return the mean row."""
+        return np.asarray(self.matrix.mean(axis=0, dtype=np.float64))
+
+    def mean_square(self, offset: FloatArray) -> float:
+        """Return the mean of ``(y_ij - offset_j)^2``."""
+        # Blocks of rows, so that no float64 copy of the data is ever made.
+        total = sum(float(np.sum((rows - offset) ** 2)) for rows in self.row_blocks())
+        return total / self.matrix.size
+
+    def standardised(self, offset: FloatArray, scale: float) -> "DenseEngine":
+        """Return an engine that holds ``(Y - 1 offset') / scale`` in float32."""
+        scaled = np.empty(self.shape, np.float32)
+        for part in slices(len(scaled), BLOCK):
+            scaled[part] = (self.matrix[part] - offset) / scale
+        return DenseEngine(scaled)
+
+    def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
+        """Return the entries of the given rows and columns in float64."""
+        return np.asarray(self.matrix[np.ix_(rows, cols)], dtype=np.float64)
+
+    def row_blocks(self) -> Iterator[FloatArray]:
+        """Yield the rows in order, some at a time."""
+        for part in slices(len(self.matrix), BLOCK):
+            yield self.matrix[part]
 
     def times(self, right: FloatArray) -> FloatArray:
         """Return ``Y V`` for a thin V."""
@@ -92,11 +125,11 @@ class DenseEngine:
             )
         )
 
-    def row_gram(self, left, right, col_precision, thin, spread) -> Gram:
+    def row_gram(self, left, right, col_precision, thin, spread) -> FactorGram:
         """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
         return _gram(self._residual(left, right, len(spread)), col_precision, thin, spread)
 
-    def col_gram(self, left, right, row_precision, thin, spread) -> Gram:
+    def col_gram(self, left, right, row_precision, thin, spread) -> FactorGram:
         """Return ``R' A R + thin spread thin'`` among columns, R = Y - left right'."""
         n, p = self.shape
         left_t = np.ascontiguousarray(left.T.astype(self.matrix.dtype))
@@ -148,7 +181,7 @@ def _filter(rows: FloatArray, precision: FloatArray | sp.csr_array) -> FloatArra
     return filtered
 
 
-def _gram(residual: FloatArray, precision, thin: FloatArray, spread: FloatArray) -> Gram:
+def _gram(residual: FloatArray, precision, thin: FloatArray, spread: FloatArray) -> FactorGram:
     """Gram of ``residual`` whose last columns, still empty, take ``thin spread thin'``."""
     m = residual.shape[1] - len(spread)
     filtered = np.empty_like(residual)
@@ -159,4 +192,4 @@ def _gram(residual: FloatArray, precision, thin: FloatArray, spread: FloatArray)
     each(fill, slices(len(residual), BLOCK))
     residual[:, m:] = thin
     filtered[:, m:] = thin @ spread
-    return Gram(filtered, residual)
+    return FactorGram(filtered, residual)

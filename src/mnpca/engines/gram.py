@@ -1,12 +1,11 @@
 """A Gram matrix that is never formed: only the entries that somebody asks for."""
 
-from typing import NamedTuple
-
 import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
+from mnpca.engines.base import Pairs
 from mnpca.engines.threads import each
 
 #: Rows and columns of one dense tile of the screening pass.
@@ -15,15 +14,7 @@ TILE = 1024
 SMALL = 64
 
 
-class Pairs(NamedTuple):
-    """Entries (i, j), i < j, of a symmetric matrix."""
-
-    i: IntArray
-    j: IntArray
-    value: FloatArray
-
-
-class Gram:
+class FactorGram:
     """The symmetric matrix ``left right' + extra`` of q items, kept as its factors.
 
     ``left`` and ``right`` are q x m (residuals, once filtered by the other side's precision and
@@ -98,6 +89,15 @@ class Gram:
             nothing = np.zeros(0, np.int64)
             return Pairs(nothing, nothing, np.zeros(0))
         return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "FactorGram":
+        """Return the leading rows of ``N G N' + extra``, N the rows of `mix` and then `rest`."""
+        mix = mix.astype(self.right.dtype)
+        n_mixed = mix.shape[0]
+        right = np.empty((n_mixed + len(rest), self.right.shape[1]), self.right.dtype)
+        right[:n_mixed] = mix @ self.right
+        right[n_mixed:] = self.right[rest]
+        return FactorGram(mix @ self.left, right, extra)
 
     def _extra_rows(self, i0: int, n_rows: int) -> sp.csc_array | None:
         return None if self.extra is None else self.extra[i0 : min(i0 + TILE, n_rows)].tocsc()

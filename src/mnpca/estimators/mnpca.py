@@ -194,7 +194,7 @@ class MNPCA(MatrixNormalEstimator):
             worker_threads(self.n_jobs),
         ):
             chosen = choose_model(
-                X.astype(np.float64, copy=False),
+                X,
                 rank,
                 None if self.noise == "auto" else self.noise,
                 settings,

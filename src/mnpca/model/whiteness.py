@@ -1,12 +1,14 @@
 """Is what the model leaves over white? The check of a fit that needs no truth."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
+from mnpca.engines import Engine, engine_for
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import blocks
 
@@ -79,7 +81,7 @@ class Whiteness:
 
 
 def whiteness(
-    observed: FloatArray,
+    observed: Any,
     mean: FloatArray,
     low_rank: LowRank,
     row_precision: sp.csr_array,
@@ -93,7 +95,7 @@ def whiteness(
 
     Parameters
     ----------
-    observed : array of shape (n, p)
+    observed : array or Engine of shape (n, p)
         Y.
     mean, low_rank
         The fitted mean row and signal.
@@ -102,12 +104,11 @@ def whiteness(
     seed : int
         Of the sample of rows and columns.
     """
-    n, p = observed.shape
+    engine = engine_for(observed)
+    n, p = engine.shape
     rng = np.random.default_rng(seed)
     rows, cols = _sample(n, rng), _sample(p, rng)
-    whitened = _whitened_residual(
-        observed, mean, low_rank, row_precision, col_precision, rows, cols
-    )
+    whitened = _whitened_residual(engine, mean, low_rank, row_precision, col_precision, rows, cols)
     # The fit has taken this many directions out of the rows and out of the columns.
     taken = low_rank.left.shape[1] + int(np.any(mean))
     taken_rows, taken_cols = (taken if len(rows) == n else 0), (taken if len(cols) == p else 0)
@@ -179,7 +180,7 @@ def _sample(size: int, rng: np.random.Generator) -> IntArray:
 
 
 def _whitened_residual(
-    observed: FloatArray,
+    observed: Engine,
     mean: FloatArray,
     low_rank: LowRank,
     row_precision: sp.csr_array,
@@ -192,8 +193,7 @@ def _whitened_residual(
     col_root = _root_rows(col_precision, cols)
     # Only the part of the residual that these rows of the roots touch is formed.
     used_rows, used_cols = np.unique(row_root.indices), np.unique(col_root.indices)
-    residual = np.asarray(observed[np.ix_(used_rows, used_cols)], dtype=np.float64)
-    residual = residual - mean[used_cols]
+    residual = observed.block(used_rows, used_cols) - mean[used_cols]
     residual -= low_rank.left[used_rows] @ low_rank.right[used_cols].T
     half: FloatArray = np.asarray(row_root[:, used_rows] @ residual)
     return np.asarray((col_root[:, used_cols] @ half.T).T)

@@ -2,11 +2,12 @@
 
 import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines import Engine
 from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, as_fit
 from mnpca.solvers.flagship.iterate import Iterate
 from mnpca.solvers.flagship.search import Search, Settings
@@ -74,7 +75,7 @@ def spread(vectors: FloatArray) -> FloatArray:
 
 
 def fit_auto_rank(
-    Y: FloatArray, settings: Settings, report: Report, resume: State | None = None
+    Y: Any, settings: Settings, report: Report, resume: State | None = None
 ) -> tuple[FlagshipFit, list[RankTrial]]:
     """Fit with the largest rank whose components all are signal, while one more is not.
 
@@ -85,7 +86,7 @@ def fit_auto_rank(
 
     Parameters
     ----------
-    Y : array of shape (n, p)
+    Y : array or Engine of shape (n, p)
         Data.
     settings : Settings
         Of the fits; its rank is ignored.
@@ -100,9 +101,8 @@ def fit_auto_rank(
         In the order they were made.
     """
     prepared = Prepared.of(Y, settings.center)
-    engine = DenseEngine(prepared.scaled, prepared.dtype)
     settings = replace(settings, center=prepared.center)
-    return _RankSearch(engine, settings, prepared, report, resume).run()
+    return _RankSearch(prepared.engine, settings, prepared, report, resume).run()
 
 
 class _RankSearch:
@@ -110,7 +110,7 @@ class _RankSearch:
 
     def __init__(
         self,
-        engine: DenseEngine,
+        engine: Engine,
         settings: Settings,
         prepared: Prepared,
         report: Report,
@@ -212,12 +212,11 @@ def largest_rank(shape: tuple[int, ...]) -> int:
     return min(MAX_RANK, max(bound, 1), q - 1)
 
 
-def guess_rank(Y: FloatArray, settings: Settings) -> int:
+def guess_rank(Y: Any, settings: Settings) -> int:
     """Count the good components under row and column scales alone; quick and rough."""
     prepared = Prepared.of(Y, settings.center)
-    engine = DenseEngine(prepared.scaled, prepared.dtype)
     settings = replace(settings, rank=largest_rank(Y.shape), center=prepared.center)
-    return _count(Search.begin(engine, settings))
+    return _count(Search.begin(prepared.engine, settings))
 
 
 def _count(search: Search) -> int:

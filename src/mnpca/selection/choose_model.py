@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from mnpca._typing import BoolArray, FloatArray
+from mnpca._typing import BoolArray
+from mnpca.engines import Engine, engine_for
 from mnpca.selection.auto_rank import RankTrial, fit_auto_rank, guess_rank
 from mnpca.selection.noise_structure import NoiseTrial, graph_is_right, variances_are_noise
 from mnpca.solvers.flagship.fit import FlagshipFit, fit_flagship
@@ -26,7 +27,7 @@ class ChosenModel:
     ----------
     fit : FlagshipFit
         The model.
-    data : array of shape (n, p)
+    data : array or Engine of shape (n, p)
         What was fitted: the observations, outliers replaced by the signal.
     rank_trials : list of RankTrial or None
         None where the rank was given.
@@ -37,14 +38,14 @@ class ChosenModel:
     """
 
     fit: FlagshipFit
-    data: FloatArray
+    data: Any
     rank_trials: list[RankTrial] | None
     noise_trials: list[NoiseTrial]
     outliers: BoolArray | None
 
 
 def choose_model(
-    Y: FloatArray,
+    Y: Any,
     rank: int | None,
     structure: Structure | None,
     settings: Settings,
@@ -57,8 +58,8 @@ def choose_model(
 
     Parameters
     ----------
-    Y : array of shape (n, p)
-        Data.
+    Y : array or Engine of shape (n, p)
+        Data; finding outliers needs a NumPy array.
     rank : int or None
         Number of components.
     structure : {"identity", "diagonal", "graph"} or None
@@ -73,6 +74,12 @@ def choose_model(
     steps = _Steps(report, resume)
     if not robust:
         return _Chooser(Y, rank, settings, steps, "").choose(structure)
+    if not isinstance(Y, np.ndarray):
+        raise TypeError(
+            f"robust=True needs the data as a NumPy array, not as a {type(Y).__name__}. "
+            "Convert X first, or use robust=False."
+        )
+    Y = Y.astype(np.float64, copy=False)
     cleaned, outliers = clean_cells(
         Y, lambda data: guess_rank(data, settings) if rank is None else rank, seed=settings.seed
     )
@@ -93,10 +100,9 @@ def choose_model(
 class _Chooser:
     """Fits of one matrix."""
 
-    def __init__(
-        self, Y: FloatArray, rank: int | None, settings: Settings, steps: "_Steps", label: str
-    ):
+    def __init__(self, Y: Any, rank: int | None, settings: Settings, steps: "_Steps", label: str):
         self.Y = Y
+        self.engine: Engine = engine_for(Y)
         self.rank = rank
         self.settings = settings
         self.steps = steps
@@ -128,24 +134,25 @@ class _Chooser:
         trials: list[RankTrial] | None = None
         if rank is None:
             fit, trials = self.steps.run(
-                label, lambda report, resume: fit_auto_rank(self.Y, settings, report, resume)
+                label, lambda report, resume: fit_auto_rank(self.engine, settings, report, resume)
             )
         else:
             fit = self.steps.run(
                 label,
                 lambda report, resume: fit_flagship(
-                    self.Y,
+                    self.engine,
                     rank,
                     noise=structure,
                     center=settings.center,
                     max_iter=settings.max_iter,
                     tol=settings.tol,
                     random_state=settings.seed,
+                    n_matrices=settings.n_matrices,
                     report=report,
                     resume=resume,
                 ),
             )
-        return ChosenModel(fit, self.Y, trials, [NoiseTrial.of(self.Y, fit, structure)], None)
+        return ChosenModel(fit, self.Y, trials, [NoiseTrial.of(self.engine, fit, structure)], None)
 
 
 class _Steps:

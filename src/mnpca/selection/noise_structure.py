@@ -1,10 +1,10 @@
 """The structure of the noise: networks, unequal variances, or neither."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from mnpca._typing import FloatArray
 from mnpca.model.whiteness import EDGE_LEFT, Whiteness, whiteness
 from mnpca.solvers.flagship.fit import FlagshipFit
 from mnpca.solvers.flagship.noise_step import Structure
@@ -51,8 +51,8 @@ class NoiseTrial:
     residual: Whiteness
 
     @classmethod
-    def of(cls, Y: FloatArray, fit: FlagshipFit, structure: Structure) -> "NoiseTrial":
-        """Describe a fit of Y."""
+    def of(cls, Y: Any, fit: FlagshipFit, structure: Structure) -> "NoiseTrial":
+        """Describe a fit of Y, an array or an Engine."""
         edge = np.sqrt(Y.shape[0]) + np.sqrt(Y.shape[1])
         strengths = fit.singular_values / edge
         residual = whiteness(

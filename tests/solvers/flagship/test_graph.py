@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mnpca.datasets import chain_precision, sample_matrix_normal
-from mnpca.engines.gram import Gram
+from mnpca.engines.gram import FactorGram
 from mnpca.solvers.flagship.graph import Candidates, select_graph
 from mnpca.solvers.flagship.support import Support, SupportFit
 
@@ -15,7 +15,7 @@ def correlation_of(precision, n_observations, seed):
     draws = sample_matrix_normal(precision, np.eye(n_observations), seed)
     draws /= np.linalg.norm(draws, axis=1, keepdims=True)
     assert draws.shape == (size, n_observations)
-    return Gram(draws, draws.copy())
+    return FactorGram(draws, draws.copy())
 
 
 def chain_edges(size):
@@ -69,7 +69,7 @@ def test_singular_block_is_repaired():
     rng = np.random.default_rng(0)
     draws = rng.standard_normal((12, 3))
     draws /= np.linalg.norm(draws, axis=1, keepdims=True)
-    gram = Gram(draws, draws.copy())
+    gram = FactorGram(draws, draws.copy())
     i, j = np.triu_indices(12, 1)
     fit = SupportFit(Support(12, i, j), gram.entries(i, j), gram)
     assert np.linalg.eigvalsh(fit.precision().toarray())[0] > 0

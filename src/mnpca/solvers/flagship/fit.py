@@ -1,11 +1,12 @@
 """The flagship fit: from a matrix to a signal with its uncertainty and two noise networks."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines import Engine, engine_for
 from mnpca.model.low_rank import LowRank, fix_signs
 from mnpca.solvers.flagship.iterate import Iterate
 from mnpca.solvers.flagship.low_rank_step import Center
@@ -87,7 +88,7 @@ class FlagshipFit:
 
 
 def fit_flagship(
-    Y: FloatArray,
+    Y: Any,
     rank: int,
     *,
     noise: Structure = "graph",
@@ -98,6 +99,7 @@ def fit_flagship(
     max_iter: int = 9,
     tol: float = 1e-2,
     random_state: int = 0,
+    n_matrices: int = 1,
     report: Report = silent,
     resume: State | None = None,
 ) -> FlagshipFit:
@@ -105,8 +107,8 @@ def fit_flagship(
 
     Parameters
     ----------
-    Y : array of shape (n, p)
-        Data without missing entries.
+    Y : array or Engine of shape (n, p)
+        Data without missing entries; anything that `mnpca.engines.engine_for` takes.
     rank : int
         Number of components, 0 allowed.
     noise : {"identity", "diagonal", "graph"}
@@ -123,6 +125,9 @@ def fit_flagship(
         A stage ends when the signal and the level of the noise change by less than this share.
     random_state : int
         Seed of the subspace iteration's random columns.
+    n_matrices : int
+        Y holds so many matrices, one under the other, that share mean row, loadings and both
+        noise precisions (A is then repeated, see `NoiseSide`).
     report : callable
         Called after every outer iteration.
     resume : State, optional
@@ -147,8 +152,9 @@ def fit_flagship(
         max_iter=max_iter,
         tol=tol,
         seed=random_state,
+        n_matrices=n_matrices,
     )
-    engine = DenseEngine(prepared.scaled, prepared.dtype)
+    engine = prepared.engine
     if resume is not None:
         search = Search.unpack(engine, settings, resume)
     elif start is not None:
@@ -168,30 +174,26 @@ def fit_flagship(
 class Prepared:
     """Data in the units the solver works in, and the way back."""
 
-    scaled: FloatArray
+    engine: Engine
     offset: FloatArray
     scale: float
     center: Center
-    dtype: type = np.float32
 
     @classmethod
-    def of(cls, Y: FloatArray, center: Center) -> "Prepared":
+    def of(cls, Y: Any, center: Center) -> "Prepared":
         """Scale to mean square one, in float32; take the column means off where one is certain.
 
         A mean ten times larger than the spread is numerically harmful and certainly there.
         """
-        n, p = Y.shape
-        offset = Y.mean(axis=0, dtype=np.float64)
+        engine = engine_for(Y)
+        offset = engine.column_means()
         if center == "auto":
-            spread = _mean_square(Y, offset)
+            spread = engine.mean_square(offset)
             center = True if spread < 0.01 * float(np.mean(offset**2)) else center
         if center is not True:
-            offset = np.zeros(p)
-        scale = float(np.sqrt(_mean_square(Y, offset))) or 1.0
-        scaled = np.empty((n, p), np.float32)
-        for part in _row_blocks(n):
-            scaled[part] = (Y[part] - offset) / scale
-        return cls(scaled, offset, scale, center)
+            offset = np.zeros_like(offset)
+        scale = float(np.sqrt(engine.mean_square(offset))) or 1.0
+        return cls(engine.standardised(offset, scale), offset, scale, center)
 
     def to_scaled(self, noise: NoiseModel) -> NoiseModel:
         """Express a noise model of the data in the solver's units."""
@@ -200,17 +202,6 @@ class Prepared:
     def from_scaled(self, noise: NoiseModel) -> NoiseModel:
         """Express a noise model in the units of the data, in the gauge logdet A = 0."""
         return NoiseModel(noise.row, noise.col.scaled(self.scale**-2)).in_gauge()
-
-
-def _row_blocks(n: int, size: int = 1024) -> list[slice]:
-    """Cut the rows into blocks, so that no float64 copy of the data is ever made."""
-    return [slice(start, start + size) for start in range(0, n, size)]
-
-
-def _mean_square(Y: FloatArray, offset: FloatArray) -> float:
-    """Return the mean of ``(Y - 1 offset')^2``."""
-    total = sum(float(np.sum((Y[part] - offset) ** 2)) for part in _row_blocks(len(Y)))
-    return total / Y.size
 
 
 def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.base import Engine
 from mnpca.solvers.flagship.noise_side import NoiseSide
 
 #: Columns carried beyond the rank; they make the iteration converge by s_k / s_(k + extra).
@@ -21,7 +21,7 @@ class GeneralisedSVD(NamedTuple):
     mean: FloatArray | None
 
 
-def generalised_least_squares_mean(engine: DenseEngine, row_noise: NoiseSide) -> FloatArray:
+def generalised_least_squares_mean(engine: Engine, row_noise: NoiseSide) -> FloatArray:
     """Return ``mu = Y'A1 / 1'A1``, the mean row under correlated rows."""
     n, _ = engine.shape
     weights = row_noise.apply(np.ones((n, 1)))
@@ -29,7 +29,7 @@ def generalised_least_squares_mean(engine: DenseEngine, row_noise: NoiseSide) ->
 
 
 def generalised_svd(
-    engine: DenseEngine,
+    engine: Engine,
     row_noise: NoiseSide,
     col_noise: NoiseSide,
     rank: int,
@@ -47,7 +47,7 @@ def generalised_svd(
 
     Parameters
     ----------
-    engine : DenseEngine
+    engine : Engine
         Holds Y.
     row_noise, col_noise : NoiseSide
         Metrics A and B.

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.gram import Gram, Pairs
+from mnpca.engines.base import Gram, Pairs
 from mnpca.solvers.flagship.support import Support, SupportFit
 
 
@@ -166,12 +166,7 @@ def _score_gram(
     if correlation.extra is not None:
         inner = inner + correlation.extra
     extra = sp.csr_array(filter_ @ inner @ filter_.T - filter_ @ scale)[order][:, order]
-    kind = correlation.right.dtype
-    linked_filter = filter_[linked].astype(kind)
-    right = np.empty_like(correlation.right)
-    right[: len(linked)] = linked_filter @ correlation.right
-    right[len(linked) :] = correlation.right[lonely]
-    return Gram(linked_filter @ correlation.left, right, sp.csr_array(extra))
+    return correlation.filtered(filter_[linked], lonely, sp.csr_array(extra))
 
 
 def _with_edges(found: Pairs, fit: SupportFit | None) -> Pairs:

@@ -68,14 +68,14 @@ class Iterate:
 
     def pack(self, name: str) -> dict[str, Any]:
         """Return everything as a flat dictionary whose keys start with the name."""
-        packed = _pack_side(f"{name}.row", self.noise.row)
-        packed |= _pack_side(f"{name}.col", self.noise.col)
+        packed = pack_side(f"{name}.row", self.noise.row)
+        packed |= pack_side(f"{name}.col", self.noise.col)
         return packed | _pack_fields(f"{name}.posterior", self.posterior)
 
     @classmethod
     def unpack(cls, name: str, state: State) -> "Iterate":
         """Rebuild an iterate from `pack`'s dictionary."""
-        noise = NoiseModel(_unpack_side(f"{name}.row", state), _unpack_side(f"{name}.col", state))
+        noise = NoiseModel(unpack_side(f"{name}.row", state), unpack_side(f"{name}.col", state))
         values = _unpack_fields(f"{name}.posterior", Posterior, state)
         for factor in ("left_factor", "right_factor"):
             parts = _unpack_fields(f"{name}.posterior.{factor}", FactorPosterior, state)
@@ -95,7 +95,8 @@ def spreads(vectors: FloatArray) -> FloatArray:
     return np.asarray(3.0 * np.sum(squares, axis=0) ** 2 / (len(vectors) * fourth))
 
 
-def _pack_side(name: str, side: NoiseSide) -> dict[str, Any]:
+def pack_side(name: str, side: NoiseSide) -> dict[str, Any]:
+    """Return a precision as a flat dictionary whose keys start with the name."""
     single = side.single
     return {
         f"{name}.unscaled": single.unscaled,
@@ -104,7 +105,8 @@ def _pack_side(name: str, side: NoiseSide) -> dict[str, Any]:
     }
 
 
-def _unpack_side(name: str, state: State) -> NoiseSide:
+def unpack_side(name: str, state: State) -> NoiseSide:
+    """Rebuild a precision from `pack_side`'s dictionary."""
     unscaled = state[f"{name}.unscaled"]
     if sp.issparse(unscaled):
         side = NoiseSide.from_precision(unscaled)

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.base import Engine
 from mnpca.solvers.flagship.generalised_svd import generalised_least_squares_mean, generalised_svd
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.variational import Posterior, variational_step
@@ -14,7 +14,7 @@ Center: TypeAlias = bool | Literal["auto"]
 
 
 def low_rank_step(
-    engine: DenseEngine,
+    engine: Engine,
     row_noise: NoiseSide,
     col_noise: NoiseSide,
     rank: int,
@@ -29,7 +29,7 @@ def low_rank_step(
 
     Parameters
     ----------
-    engine : DenseEngine
+    engine : Engine
         Holds Y.
     row_noise, col_noise : NoiseSide
         A and B.

@@ -165,6 +165,14 @@ class NoiseSide:
             original[items] = np.matmul(vectors, thin[items].astype(vectors.dtype))
         return original
 
+    def whiten(self, thin: FloatArray) -> FloatArray:
+        """Return ``diag(eigenvalues)^(1/2) V' Z``: white noise has unit variance there."""
+        return np.asarray(np.sqrt(self.eigenvalues)[:, None] * self.rotate(thin))
+
+    def colour(self, thin: FloatArray) -> FloatArray:
+        """Return ``V diag(eigenvalues)^(-1/2) Z``, the inverse of `whiten`."""
+        return self.unrotate(thin / np.sqrt(self.eigenvalues)[:, None])
+
     def marginal(self, spectral: FloatArray) -> FloatArray:
         """Return ``(V * V) Z``: diagonals of ``V diag(z) V'`` for each column z of Z."""
         if self.is_diagonal:

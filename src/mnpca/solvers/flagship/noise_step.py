@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from scipy.special import polygamma
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
-from mnpca.engines.gram import Gram
+from mnpca.engines.base import Engine, Gram
+from mnpca.engines.gram import FactorGram
 from mnpca.solvers.flagship.graph import STRICT, Candidates, Levels, select_graph
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.scales import geometric_mean
@@ -50,7 +50,7 @@ class Memory:
 
 
 def noise_step(
-    engine: DenseEngine,
+    engine: Engine,
     posterior: Posterior,
     noise: NoiseModel,
     row_structure: Structure,
@@ -62,7 +62,8 @@ def noise_step(
 
     ``S2 = (R'AR + D_B) / n`` and ``S1 = (R B R' + D_A) / p``, R = Y - E[signal] and D the
     posterior covariance of the signal seen from that side; each with a ridge. The side with
-    more observations comes first; the second one sees its new value.
+    more observations comes first; the second one sees its new value. Several matrices, one under
+    the other, have one A: ``S1`` is the mean over them.
     """
     n, p = engine.shape
     row, col = noise.row, noise.col
@@ -82,7 +83,7 @@ def noise_step(
 class _DiagonalStep:
     """Both sides diagonal: two weighted sums of squares of one residual."""
 
-    def __init__(self, engine: DenseEngine, posterior: Posterior):
+    def __init__(self, engine: Engine, posterior: Posterior):
         self.shape = engine.shape
         self.posterior = posterior
         self.squares = engine.residual_squares(posterior.left, posterior.right)
@@ -92,7 +93,8 @@ class _DiagonalStep:
         total = self.squares.row_sums(1.0 / col.variances)
         total += _thin_diagonal(posterior.left, posterior.right_spread)
         total += row.marginal(posterior.row_uncertainty[:, None])[:, 0]
-        return _diagonal_noise(total, self.shape[1], structure)
+        m = self.shape[1] * row.copies
+        return _diagonal_noise(row.pool(total), m, structure).repeated(row.copies)
 
     def col(self, row: NoiseSide, col: NoiseSide, structure: Structure) -> NoiseSide:
         posterior = self.posterior
@@ -105,7 +107,7 @@ class _DiagonalStep:
 class _GraphStep:
     """At least one side with a graph: Gram matrices of the residual."""
 
-    def __init__(self, engine: DenseEngine, posterior: Posterior, memory: Memory, levels: Levels):
+    def __init__(self, engine: Engine, posterior: Posterior, memory: Memory, levels: Levels):
         self.levels = levels
         self.engine = engine
         self.posterior = posterior
@@ -117,8 +119,10 @@ class _GraphStep:
         gram = self.engine.row_gram(
             signal.left, signal.right, col.weights, signal.left, signal.right_spread
         )
-        m = self.engine.shape[1]
-        return _noise_from_gram(gram, uncertainty, m, structure, self.memory.row, self.levels)
+        m = self.engine.shape[1] * row.copies
+        gram = _pooled(gram, row.copies)
+        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, self.levels)
+        return side.repeated(row.copies)
 
     def col(self, row: NoiseSide, col: NoiseSide, structure: Structure) -> NoiseSide:
         signal = self.posterior
@@ -127,7 +131,7 @@ class _GraphStep:
             signal.left, signal.right, row.weights, signal.right, signal.left_spread
         )
         m = self.engine.shape[0]
-        return _noise_from_gram(gram, uncertainty, m, structure, self.memory.col, self.levels)
+        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, self.levels)
 
 
 def ridged_variances(total: FloatArray, n_observations: int) -> FloatArray:
@@ -162,12 +166,25 @@ def _diagonal_noise(total: FloatArray, n_observations: int, structure: Structure
     return NoiseSide.diagonal(1.0 / ridged_variances(total, n_observations))
 
 
+def _pooled(gram: Gram, copies: int) -> Gram:
+    """Add up the blocks on the diagonal that belong to the copies of the items."""
+    if copies == 1:
+        return gram
+    if not isinstance(gram, FactorGram):
+        raise TypeError("Several matrices are fitted in memory only; give one NumPy array.")
+    # The sum of products is a product of longer factors.
+    left, right = (
+        np.concatenate(np.split(factor, copies), axis=1) for factor in (gram.left, gram.right)
+    )
+    return FactorGram(left, right)
+
+
 def _thin_diagonal(thin: FloatArray, spread: FloatArray) -> FloatArray:
     """Diagonal of ``F spread F'``."""
     return np.asarray(np.einsum("ij,ij->i", thin @ spread, thin))
 
 
-def _noise_from_gram(
+def noise_from_gram(
     gram: Gram,
     uncertainty: tuple[FloatArray, sp.csr_array | None],
     n_observations: int,

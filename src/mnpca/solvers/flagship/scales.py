@@ -3,7 +3,7 @@
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.base import Engine
 from mnpca.solvers.flagship.noise_side import NoiseSide
 
 
@@ -12,22 +12,27 @@ def geometric_mean(values: FloatArray) -> float:
     return float(np.exp(np.log(values).mean()))
 
 
-def row_col_scales(engine: DenseEngine, sweeps: int = 20) -> tuple[NoiseSide, NoiseSide]:
+def row_col_scales(
+    engine: Engine, sweeps: int = 20, *, copies: int = 1
+) -> tuple[NoiseSide, NoiseSide]:
     """Sinkhorn scaling of the squared entries of Y.
 
     r_i = mean_j y_ij^2 / c_j, divided by its geometric mean, and c_j = mean_i y_ij^2 / r_i in
     turn; then A = diag(1/r), B = diag(1/c). Every row and column of the scaled matrix has mean
-    square one, whatever the signal.
+    square one, whatever the signal. The rows of several matrices, `copies` of them one under the
+    other, have one scale for all copies of a row.
     """
     n, p = engine.shape
     squares = engine.squares()
-    row_mean: FloatArray = np.ones(n)
+    row_mean: FloatArray = np.ones(n // copies)
     col_scale: FloatArray = np.ones(p)
     for _ in range(sweeps):
-        row_mean = _positive(squares.row_sums(1.0 / col_scale) / p)
+        sums = squares.row_sums(1.0 / col_scale).reshape(copies, -1).mean(axis=0)
+        row_mean = _positive(sums / p)
         row_mean /= geometric_mean(row_mean)
-        col_scale = _positive(squares.col_sums(1.0 / row_mean) / n)
-    return NoiseSide.diagonal(1.0 / row_mean), NoiseSide.diagonal(1.0 / col_scale)
+        col_scale = _positive(squares.col_sums(1.0 / np.tile(row_mean, copies)) / n)
+    row = NoiseSide.diagonal(1.0 / row_mean).repeated(copies)
+    return row, NoiseSide.diagonal(1.0 / col_scale)
 
 
 def _positive(scales: FloatArray, floor: float = 1e-8) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.base import Engine
 from mnpca.solvers.flagship.graph import STRICT, WIDE
 from mnpca.solvers.flagship.iterate import Iterate
 from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step, relative_change
@@ -42,6 +42,8 @@ class Settings:
     max_iter: int
     tol: float
     seed: int
+    n_matrices: int = 1
+    """The data are so many matrices, one under the other, with the same noise."""
 
     @property
     def has_graph(self) -> bool:
@@ -62,7 +64,7 @@ class Search:
     `unsettled` names the stages that did not. All fields together are the state to resume from.
     """
 
-    engine: DenseEngine
+    engine: Engine
     settings: Settings
     current: Iterate
     stage: str = DIAGONAL
@@ -79,14 +81,14 @@ class Search:
     @classmethod
     def begin(
         cls,
-        engine: DenseEngine,
+        engine: Engine,
         settings: Settings,
         noise: NoiseModel | None = None,
         loadings: FloatArray | None = None,
     ) -> "Search":
         """Start from given noise, or from the row and column scales."""
         if noise is None:
-            noise = NoiseModel(*row_col_scales(engine))
+            noise = NoiseModel(*row_col_scales(engine, copies=settings.n_matrices))
         noise = _flattened(noise, settings)
         search = cls(engine, settings, _low_rank(engine, noise, settings, loadings))
         if settings.has_graph:
@@ -208,7 +210,7 @@ class Search:
         return packed
 
     @classmethod
-    def unpack(cls, engine: DenseEngine, settings: Settings, state: State) -> "Search":
+    def unpack(cls, engine: Engine, settings: Settings, state: State) -> "Search":
         """Rebuild a search from `pack`'s dictionary."""
         search = cls(engine, settings, Iterate.unpack("current", state))
         search.stage = str(state["stage"])
@@ -235,7 +237,7 @@ class Search:
 
 
 def _low_rank(
-    engine: DenseEngine,
+    engine: Engine,
     noise: NoiseModel,
     settings: Settings,
     loadings: FloatArray | None,
@@ -264,7 +266,8 @@ def _flattened(noise: NoiseModel, settings: Settings) -> NoiseModel:
     def level(side: NoiseSide, structure: Structure) -> NoiseSide:
         if structure != "identity":
             return side
-        return NoiseSide.diagonal(np.full(side.size, 1.0 / side.variances.mean()))
+        flat = np.full(side.single.size, 1.0 / side.variances.mean())
+        return NoiseSide.diagonal(flat).repeated(side.copies)
 
     row = level(noise.row, settings.row_structure)
     col = level(noise.col, settings.col_structure)

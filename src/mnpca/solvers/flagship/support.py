@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray, IntArray
-from mnpca.engines.gram import Gram
+from mnpca.engines.base import Gram
 from mnpca.solvers.flagship import _support_kernels as kernels
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.base import Engine
 from mnpca.solvers.flagship._kernels import shrink_rows
 from mnpca.solvers.flagship.generalised_svd import GeneralisedSVD
 from mnpca.solvers.flagship.noise_side import NoiseSide
@@ -95,7 +95,7 @@ class Posterior:
 
 
 def variational_step(
-    engine: DenseEngine,
+    engine: Engine,
     row_noise: NoiseSide,
     col_noise: NoiseSide,
     svd: GeneralisedSVD,
@@ -108,7 +108,7 @@ def variational_step(
 
     Parameters
     ----------
-    engine : DenseEngine
+    engine : Engine
         Holds Y.
     row_noise, col_noise : NoiseSide
         A and B.
