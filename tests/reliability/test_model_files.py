@@ -16,6 +16,7 @@ from tests.reliability.shared import fitted, make, sample
 
 import mnpca
 from mnpca.persistence import ModelFileError, fingerprint
+from mnpca.report import load_content, render, save_content, write_report
 
 PINNED = Path(__file__).parent.parent / "data"
 
@@ -140,6 +141,17 @@ def test_a_file_of_every_estimator_is_pinned():
     assert {path.stem for path in PINNED.glob("*.mnpca")} == {f"schema1-{m}" for m in MODELS}
 
 
+def assert_same_report(model, again, X, folder):
+    """The report of a loaded model, and that of its document, are those of the model."""
+    notes = list(map(str, X.columns))
+    document = write_report(model, X, folder / "report.html", source="a.csv", notes=notes)
+    write_report(again, X, folder / "again.html", source="a.csv", notes=notes)
+    html = (folder / "report.html").read_bytes()
+    assert html == (folder / "again.html").read_bytes()
+    save_content(document, folder / "report.json")
+    assert render(load_content(folder / "report.json")).encode(errors="replace") == html
+
+
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     n=st.integers(5, 14),
@@ -151,10 +163,11 @@ def test_a_file_of_every_estimator_is_pinned():
     center=st.booleans(),
 )
 def test_the_whole_life_of_a_model(tmp_path_factory, name, n, p, k, seed, scale, names, center):
-    """Fit, transform, save, load, transform: on any data, with any names."""
+    """Fit, transform, save, load, transform, report: on any data, with any names."""
     X = pd.DataFrame(scale * sample(n, p, seed), columns=names[:p])
     params = {} if name == "SparsePrecision" else {"n_components": k, "center": center}
-    path = tmp_path_factory.mktemp("life") / "m"
+    folder = tmp_path_factory.mktemp("life")
+    path = folder / "m"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = make(name, **params).fit(X)
@@ -164,3 +177,7 @@ def test_the_whole_life_of_a_model(tmp_path_factory, name, n, p, k, seed, scale,
         scores = model.transform(X)
         assert np.isfinite(scores).all()
         assert np.array_equal(scores, again.transform(X))
+        assert_same_report(model, again, X, folder)
+    else:
+        with pytest.raises(TypeError, match="has no components"):
+            write_report(model, X, folder / "report.html")

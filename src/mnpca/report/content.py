@@ -1,6 +1,7 @@
 """Everything the report shows, as one plain document that fits in JSON."""
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mnpca.report._facts import cards, settings, story, versions
 from mnpca.report._networks import network_section
@@ -45,6 +46,9 @@ def collect(
     dict
         A document of plain values; see `render`.
     """
+    check_is_fitted(model)
+    if not hasattr(model, "components_"):
+        raise TypeError(f"{type(model).__name__} has no components, so there is no report of it.")
     X = np.asarray(X, dtype=float)
     labels = None if labels is None else np.asarray(labels)
     document = {
