@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnpca.datasets import make_paper_small
-from mnpca.model.wasserstein import original, relaxed
+from mnpca.model.wasserstein import Spectrum, original, relaxed
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 from mnpca.solvers.wasserstein.adam import Adam
 from mnpca.solvers.wasserstein.convex import descend
@@ -89,7 +89,7 @@ def test_convex_in_one_precision_for_a_given_residual():
 
     def value(row_precision):
         values = np.linalg.svd(scipy.linalg.sqrtm(row_precision).real @ residual, compute_uv=False)
-        return relaxed(values, residual.size)[0] + 0.05 * np.abs(row_precision).sum()
+        return measure(relaxed, values, residual.size)[0] + 0.05 * np.abs(row_precision).sum()
 
     for _ in range(50):
         ends = [np.cov(rng.normal(size=(7, 9))) for _ in range(2)]
@@ -174,6 +174,11 @@ def test_no_step_left_is_the_end():
     assert len(history) < 5000
 
 
+def measure(discrepancy, values, size):
+    """Objective and derivatives in the squared singular values."""
+    return Spectrum(values, None).measure(discrepancy, size)
+
+
 def plain_rounds(data, alpha, rank, discrepancy, rounds):
     """The paper's algorithm with full decompositions, inverses and float64."""
     n, p = data.shape
@@ -186,7 +191,7 @@ def plain_rounds(data, alpha, rank, discrepancy, rounds):
         signal = (left[:, :rank] * values[:rank]) @ right[:rank]
         residual = data - np.linalg.inv(q) @ signal @ np.linalg.inv(r).T
         history.append(
-            discrepancy(values[rank:], data.size)[0]
+            measure(discrepancy, values[rank:], data.size)[0]
             + sum(a * np.abs(f.T @ f).sum() for a, f in zip(alpha, factor, strict=True))
         )
         for side in (0, 1):
@@ -195,7 +200,7 @@ def plain_rounds(data, alpha, rank, discrepancy, rounds):
                 left, values, right = np.linalg.svd(q @ residual @ r.T, full_matrices=False)
                 keep = min(n, p) - rank
                 left, values, right = left[:, :keep], values[:keep], right[:keep]
-                _, slope = discrepancy(values, data.size)
+                _, slope = measure(discrepancy, values, data.size)
                 white = (left * (2 * slope * values)) @ right  # derivative with respect to Z
                 gradient = white @ r @ residual.T if side == 0 else white.T @ q @ residual
                 moved = factor[side]

@@ -3,6 +3,7 @@
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.linalg
 from scipy.linalg.lapack import get_lapack_funcs
 
 Array: TypeAlias = Any
@@ -59,3 +60,50 @@ def logdet(factor: Array) -> float:
     xp = namespace(factor)
     diagonal = xp.linalg.diagonal(factor)
     return 2.0 * float(xp.sum(xp.log(diagonal)))
+
+
+def eigh(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues, rising, and eigenvectors of a symmetric matrix, which may be overwritten."""
+    if isinstance(matrix, np.ndarray):
+        values, vectors = scipy.linalg.eigh(
+            matrix, driver="evd", overwrite_a=True, check_finite=False
+        )
+        return values, vectors
+    values, vectors = namespace(matrix).linalg.eigh(matrix)
+    return values, vectors
+
+
+def diagonal_matrix(values: Array) -> Array:
+    """Square matrix with the given diagonal."""
+    if isinstance(values, np.ndarray):
+        return np.diag(values)
+    xp = namespace(values)
+    size = values.shape[0]
+    return xp.eye(size, dtype=values.dtype, device=values.device) * values[:, None]
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """Copy of the array in the host's memory; a NumPy array is returned as it is."""
+    if isinstance(array, np.ndarray):
+        return array
+    if is_torch(array):
+        return array.detach().cpu().numpy()
+    if hasattr(array, "get"):  # CuPy
+        return np.asarray(array.get())
+    return np.asarray(array)
+
+
+def like(array: Any, reference: Array) -> Array:
+    """Return a host array as one that lives where the reference does, with its type."""
+    if isinstance(reference, np.ndarray):
+        return np.asarray(array, dtype=reference.dtype)
+    xp = namespace(reference)
+    return xp.asarray(np.asarray(array), dtype=reference.dtype, device=reference.device)
+
+
+def astype(array: Array, name: str) -> Array:
+    """Return the array with the named type, itself where it has it."""
+    if isinstance(array, np.ndarray):
+        return array.astype(name, copy=False)
+    xp = namespace(array)
+    return xp.astype(array, getattr(xp, name), copy=False)

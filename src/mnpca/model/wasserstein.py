@@ -14,41 +14,49 @@ Let g_i be the derivative with respect to s_i^2, and Z = U diag(s) V'. Then
 
     d/dA = E R' V diag(g) V' R E',        d/dB = E' Q' U diag(g) U' Q E.
 
-The part of g that stems from sum(s), -1/s up to a factor, makes the polar factor U V' of Z:
-Q E R' V diag(1/s) V' = U V'. The eigenvectors of the smaller Gram matrix of Z therefore do all
-that the paper does with singular value decompositions. In the factors, d/dQ = 2 Q d/dA.
+Both objectives have g = a + b / s with numbers a and b, so that V diag(g) V' = a I + b (Z'Z)^(-1/2)
+=: M. The part with b makes the polar factor U V' of Z. The smaller Gram matrix of Z therefore does
+all that the paper does with singular value decompositions. In the factors,
+
+    d/dQ = 2 Q d/dA = 2 Z M (E R')',      d/dR = 2 R d/dB = 2 M R E'AE.
+
+The functions take arrays of any library; results live where the arguments do.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.linalg
 
-from mnpca._typing import FloatArray
-
-Discrepancy: TypeAlias = Callable[[FloatArray, int], tuple[float, FloatArray]]
-"""Takes the singular values s and np; gives the value and its derivatives in s^2."""
+from mnpca.engines.arrays import Array, eigh, namespace
 
 
-def relaxed(singular_values: FloatArray, size: int) -> tuple[float, FloatArray]:
-    """Return ``sum(s^2)/(np)^(1/2) - 2 sum(s)/(np)^(1/4)`` and its derivatives in s^2.
+class Measure(NamedTuple):
+    """Value of an objective, and its derivative ``constant + inverse / s_i`` in every s_i^2."""
+
+    value: Array
+    constant: Array
+    inverse: Array
+
+
+Discrepancy: TypeAlias = Callable[[Array, Array, int], Measure]
+"""Takes sum(s^2), sum(s) and np."""
+
+
+def relaxed(square: Array, total: Array, size: int) -> Measure:
+    """Return ``sum(s^2)/(np)^(1/2) - 2 sum(s)/(np)^(1/4)`` with its derivatives.
 
     Each singular value does best at ``(np)^(1/4)``.
     """
     root = size**0.5
-    total = float(singular_values.sum())
-    value = float(np.vdot(singular_values, singular_values)) / root - 2 * total / root**0.5
-    return value, 1 / root - 1 / (root**0.5 * singular_values)
+    return Measure(square / root - 2 * total / root**0.5, 1 / root, -1 / root**0.5)
 
 
-def original(singular_values: FloatArray, size: int) -> tuple[float, FloatArray]:
-    """Return ``sum(s^2)^2/(np) - 2 sum(s)^2/(np)^(1/2)`` and its derivatives in s^2."""
+def original(square: Array, total: Array, size: int) -> Measure:
+    """Return ``sum(s^2)^2/(np) - 2 sum(s)^2/(np)^(1/2)`` with its derivatives."""
     root = size**0.5
-    total = float(singular_values.sum())
-    square = float(np.vdot(singular_values, singular_values))
-    value = square**2 / size - 2 * total**2 / root
-    return value, 2 * square / size - 2 * total / (root * singular_values)
+    value = square * square / size - 2 * total * total / root
+    return Measure(value, 2 * square / size, -2 * total / root)
 
 
 DISCREPANCIES: dict[str, Discrepancy] = {"relaxed": relaxed, "original": original}
@@ -57,23 +65,32 @@ DISCREPANCIES: dict[str, Discrepancy] = {"relaxed": relaxed, "original": origina
 class Spectrum(NamedTuple):
     """Singular values and right singular vectors (columns) of the whitened residual."""
 
-    singular_values: FloatArray
-    vectors: FloatArray
+    singular_values: Array
+    vectors: Array
+
+    def measure(self, discrepancy: Discrepancy, size: int) -> tuple[float, Array]:
+        """Return the objective and its derivatives with respect to the squared values."""
+        xp = namespace(self.singular_values)
+        values = self.singular_values
+        measure = discrepancy(xp.sum(values * values), xp.sum(values), size)
+        return float(measure.value), measure.constant + measure.inverse / values
 
 
-def spectrum(gram: FloatArray, part: slice) -> Spectrum:
-    """Return that part of the spectrum of Z, in rising order; overwrites its Gram matrix Z'Z.
+def spectrum(gram: Array, part: slice) -> Spectrum:
+    """Return that part of the spectrum of Z, in rising order; may overwrite its Gram matrix Z'Z.
 
     A low-rank signal takes k directions away. Where Z still holds the signal they are the last
     k of the spectrum, where it is the residual they are the first k (zero).
     """
-    values, vectors = scipy.linalg.eigh(gram, driver="evd", overwrite_a=True, check_finite=False)
+    xp = namespace(gram)
+    values, vectors = eigh(gram)
     # Squaring loses what is below the root of the precision; such directions count as that large.
-    floor = np.finfo(values.dtype).eps * max(values[-1], np.finfo(values.dtype).tiny)
-    return Spectrum(np.sqrt(np.maximum(values[part], floor)), vectors[:, part])
+    limits = xp.finfo(values.dtype)
+    floor = limits.eps * max(float(values[-1]), float(np.finfo(np.float32).tiny))
+    return Spectrum(xp.sqrt(xp.clip(values[part], floor, None)), vectors[:, part])
 
 
-def tall_gradient(carried: FloatArray, parts: Spectrum, slope: FloatArray) -> FloatArray:
+def tall_gradient(carried: Array, parts: Spectrum, slope: Array) -> Array:
     """Return the derivative in the precision of the longer side, here the rows: d/dA.
 
     Parameters
@@ -86,11 +103,10 @@ def tall_gradient(carried: FloatArray, parts: Spectrum, slope: FloatArray) -> Fl
         Derivatives of the discrepancy with respect to the squared singular values.
     """
     turned = carried @ parts.vectors
-    gradient: FloatArray = (turned * slope) @ turned.T
-    return gradient
+    return (turned * slope) @ turned.T
 
 
-def wide_gradient(moved: FloatArray, parts: Spectrum, slope: FloatArray) -> FloatArray:
+def wide_gradient(moved: Array, parts: Spectrum, slope: Array) -> Array:
     """Return the derivative in the precision of the shorter side, here the columns: d/dB.
 
     Parameters
@@ -102,5 +118,4 @@ def wide_gradient(moved: FloatArray, parts: Spectrum, slope: FloatArray) -> Floa
     """
     # E'Q'U = E'AER'V diag(1/s), which needs neither Q nor U.
     turned = moved @ parts.vectors / parts.singular_values
-    gradient: FloatArray = (turned * slope) @ turned.T
-    return gradient
+    return (turned * slope) @ turned.T

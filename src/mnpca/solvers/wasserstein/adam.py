@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from mnpca._typing import FloatArray
+from mnpca.engines.arrays import Array, like, namespace, to_numpy
 from mnpca.solvers.progress import State
 
 LEARNING_RATE = 1e-3
@@ -19,35 +17,40 @@ class Adam:
     ``-rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)``.
     """
 
-    def __init__(self, like: FloatArray) -> None:
-        self.first = np.zeros_like(like)
-        self.second = np.zeros_like(like)
+    def __init__(self, matrix: Array) -> None:
+        xp = namespace(matrix)
+        self.first = xp.zeros_like(matrix)
+        self.second = xp.zeros_like(matrix)
         self.count = 0
 
-    def step(self, matrix: FloatArray, gradient: FloatArray) -> None:
-        """Move the matrix, in place."""
+    def step(self, matrix: Array, gradient: Array) -> None:
+        """Move the matrix, in place; overwrites the gradient."""
+        xp = namespace(matrix)
         b1, b2 = BETAS
         self.count += 1
         self.first *= b1
         self.first += (1 - b1) * gradient
         self.second *= b2
-        np.square(gradient, out=gradient)
+        gradient *= gradient
         gradient *= 1 - b2
         self.second += gradient
-        denominator = np.sqrt(self.second, out=gradient)
+        denominator = xp.sqrt(self.second)
         denominator *= 1 / (1 - b2**self.count) ** 0.5
         denominator += EPSILON
         matrix -= LEARNING_RATE / (1 - b1**self.count) * self.first / denominator
 
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs."""
-        return {"first": self.first.copy(), "second": self.second.copy(), "count": self.count}
+        moments = {"first": self.first, "second": self.second}
+        return {name: to_numpy(moment).copy() for name, moment in moments.items()} | {
+            "count": self.count
+        }
 
     @classmethod
-    def restore(cls, state: State) -> "Adam":
-        """Return the optimiser that `state` was taken from."""
-        adam = cls(state["first"])
-        adam.first = np.array(state["first"])
-        adam.second = np.array(state["second"])
+    def restore(cls, state: State, matrix: Array) -> "Adam":
+        """Return the optimiser of the matrix that `state` was taken from."""
+        adam = cls(matrix)
+        adam.first += like(state["first"], matrix)
+        adam.second += like(state["second"], matrix)
         adam.count = int(state["count"])
         return adam

@@ -6,12 +6,13 @@ closed proximal step: entries become exactly zero, and there is no learning rate
 
 import math
 from collections.abc import Callable
+from operator import sub
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca._typing import FloatArray
+from mnpca.engines.arrays import Array, like, namespace, to_numpy
 from mnpca.solvers.progress import Progress, Report, State, silent
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
 from mnpca.solvers.wasserstein.problem import Point, Problem
@@ -26,7 +27,7 @@ SMALLEST = 1e-10
 
 
 def fit_convex(
-    data: FloatArray,
+    data: Array,
     rank: int,
     alpha: Pair[float],
     *,
@@ -68,8 +69,7 @@ def fit_convex(
         return exact
     problem, start, scale = make_problem(data, rank, alpha)
     precision, history, converged = descend(problem, start, tol, max_iter, report, resume)
-    unscaled = each(lambda side, by: sp.csr_array(side / np.outer(by, by)), precision, scale)
-    return WassersteinFit(unscaled, history, converged)
+    return WassersteinFit(each(_unscaled, precision, scale), history, converged)
 
 
 def descend(
@@ -90,7 +90,7 @@ def descend(
         size = Pair(1.0, 1.0)
         history: list[float] = []
     else:
-        precision = Pair(*resume["precision"])
+        precision = each(like, Pair(*resume["precision"]), start)
         size = Pair(*resume["step_size"])
         history = list(resume["history"])
     point = problem.at(precision)
@@ -105,8 +105,8 @@ def descend(
             converged = True  # no step lowers the objective: rounding is all that is left
             break
         new_gradient = problem.gradient(taken)
-        change = each(np.subtract, taken.precision, point.precision)
-        bend = each(np.subtract, new_gradient, gradient)
+        change = each(sub, taken.precision, point.precision)
+        bend = each(sub, new_gradient, gradient)
         size = each(_next_size, change, bend, each(_metric, point.precision), used)
         point, gradient = taken, new_gradient
         history.append(point.value)
@@ -125,7 +125,7 @@ def accepted_step(
     """
     while min(size) > SMALLEST:
         moved = each(proximal_step, point.precision, gradient, problem.alpha, size)
-        change = each(np.subtract, moved, point.precision)
+        change = each(sub, moved, point.precision)
         length = sum(each(_squared, change, each(_metric, point.precision), size))
         candidate = problem.at(moved)
         if candidate is not None and candidate.value < point.value - SUFFICIENT * length:
@@ -134,36 +134,41 @@ def accepted_step(
     return None, size
 
 
-def proximal_step(
-    precision: FloatArray, gradient: FloatArray, alpha: float, size: float
-) -> FloatArray:
+def proximal_step(precision: Array, gradient: Array, alpha: float, size: float) -> Array:
     """Step against the gradient, then move every entry towards zero and no further."""
     sizes = size * _metric(precision)
     moved = precision - sizes * gradient
     most = alpha * sizes
-    shrunk: FloatArray = moved - np.clip(moved, -most, most)
-    return shrunk
+    xp = namespace(moved)
+    return moved - xp.minimum(xp.maximum(moved, -most), most)
 
 
-def _metric(precision: FloatArray) -> FloatArray:
+def _unscaled(precision: Array, scale: Array) -> Any:
+    """Return ``P_ij / (s_i s_j)``, sparse for an array of NumPy."""
+    unscaled = precision / (scale[:, None] * scale[None, :])
+    return sp.csr_array(unscaled) if isinstance(unscaled, np.ndarray) else unscaled
+
+
+def _metric(precision: Array) -> Array:
     """Return ``A_ii A_jj``, about one over the curvature of the objective in A_ij."""
-    diagonal = np.diag(precision)
-    return np.outer(diagonal, diagonal)
+    diagonal = namespace(precision).linalg.diagonal(precision)
+    return diagonal[:, None] * diagonal[None, :]
 
 
-def _squared(change: FloatArray, metric: FloatArray, size: float) -> float:
-    return float(np.sum(change**2 / metric)) / size
+def _squared(change: Array, metric: Array, size: float) -> float:
+    return float(namespace(change).sum(change**2 / metric)) / size
 
 
-def _next_size(change: FloatArray, bend: FloatArray, metric: FloatArray, used: float) -> float:
+def _next_size(change: Array, bend: Array, metric: Array, used: float) -> float:
     """Return ``|dA| / |dg|``, one over the curvature along the last step.
 
     It is the geometric mean of the two sizes of Barzilai and Borwein, and needs about half the
     evaluations of the longer one.
     """
-    if float(np.vdot(change, bend)) <= 0:
+    xp = namespace(change)
+    if float(xp.sum(change * bend)) <= 0:
         return 2 * used
-    ratio = float(np.sum(change**2 / metric)) / float(np.sum(bend**2 * metric))
+    ratio = float(xp.sum(change**2 / metric)) / float(xp.sum(bend**2 * metric))
     # Sizes from a coarse list: a rounding error would otherwise change all steps that follow.
     return math.exp2(round(2 * math.log2(ratio)) / 4)
 
@@ -176,6 +181,7 @@ def _settled(history: list[float], tol: float) -> bool:
 
 def _saver(precision: Matrices, size: Pair[float], history: list[float]) -> Callable[[], State]:
     def state() -> dict[str, Any]:
-        return {"precision": list(precision), "step_size": list(size), "history": list(history)}
+        stored = [to_numpy(side) for side in precision]
+        return {"precision": stored, "step_size": list(size), "history": list(history)}
 
     return state

@@ -2,7 +2,7 @@
 
 Each round finds the signal of the current factors, then takes steps on Q and on R with the
 residual held. No singular value decomposition and no automatic differentiation: the gradient is
-``2 Q (dF/dA + alpha sign(A))``, and dF/dA comes from the smaller Gram matrix of Q E R'.
+``2 Q (dF/dA + alpha sign(A))``, and Q dF/dA comes from the smaller Gram matrix of Q E R'.
 """
 
 from collections.abc import Callable
@@ -11,18 +11,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca._typing import FloatArray
-from mnpca.model.wasserstein import (
-    Discrepancy,
-    Spectrum,
-    relaxed,
-    spectrum,
-    tall_gradient,
-    wide_gradient,
-)
+from mnpca.engines.arrays import Array, astype, diagonal_matrix, like, namespace, to_numpy
+from mnpca.engines.inverse_root import SMALLEST_SHARE, inverse_root, stretches
+from mnpca.model.wasserstein import Discrepancy, Spectrum, relaxed, spectrum
 from mnpca.solvers.progress import Progress, Report, State, silent
 from mnpca.solvers.wasserstein.adam import Adam
-from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
+from mnpca.solvers.wasserstein.pair import Pair, WassersteinFit, each, exact_fit
 
 # Steps on each factor in a round.
 STEPS = 5
@@ -30,10 +24,12 @@ STEPS = 5
 SMALLEST, LARGEST = 1e-4, 1e4
 # Rounds whose mean objective is compared with that of as many before: single ones jitter.
 WINDOW = 10
+# How far below a round's first spectrum the later ones may reach (see `_stretches`).
+MARGIN = 0.25
 
 
 def fit_gradient(
-    data: FloatArray,
+    data: Array,
     rank: int,
     alpha: Pair[float],
     *,
@@ -51,7 +47,7 @@ def fit_gradient(
     Parameters
     ----------
     data : array of shape (n, p)
-        Y, centred if it is to be.
+        Y, centred if it is to be; of any library, and the precisions live where it does.
     rank : int
         Number of components. Where they explain Y exactly, the precisions are identities.
     alpha : Pair of float
@@ -66,7 +62,7 @@ def fit_gradient(
     report, resume
         See `mnpca.solvers.progress`.
     """
-    size = float(np.sqrt(np.mean(data**2)))
+    size = float(namespace(data).mean(data**2)) ** 0.5
     if not SMALLEST <= size <= LARGEST:
         raise ValueError(
             f'method="gradient" starts from noise of unit variance in float32, and the entries of '
@@ -91,7 +87,10 @@ def fit_gradient(
 class Descent:
     """The factors, their optimisers and the steps on them.
 
-    The work is done on the matrix or its transpose, whichever has no fewer rows than columns.
+    The work is done on the matrix or its transpose, whichever has no fewer rows than columns. In
+    the notation of `mnpca.model.wasserstein`, a step needs ``M = a I + b (Z'Z)^(-1/2)``. Arrays
+    of NumPy get it from eigenvectors; elsewhere it is made of products, for one decomposition in
+    every round tells how many are needed.
 
     Parameters
     ----------
@@ -101,28 +100,38 @@ class Descent:
 
     def __init__(
         self,
-        data: FloatArray,
+        data: Array,
         rank: int,
         alpha: Pair[float],
         discrepancy: Discrepancy,
     ) -> None:
+        xp = namespace(data)
         self.flipped = data.shape[0] < data.shape[1]
         data = data.T if self.flipped else data
-        self.data = np.ascontiguousarray(data, dtype=np.float32)
+        self.data = astype(data, "float32")
         self.rank = rank
         self.alpha = alpha.swapped() if self.flipped else alpha
         self.discrepancy = discrepancy
-        self.factor: Matrices = each(lambda size: np.eye(size, dtype=np.float32), Pair(*data.shape))
+        self.factor: Pair[Array] = Pair(
+            diagonal_matrix(xp.ones_like(self.data[:, 0])),
+            diagonal_matrix(xp.ones_like(self.data[0, :])),
+        )
         self.adam = each(Adam, self.factor)
+        self.stretches: list[float] | None = None
 
-    def round(self, residual: FloatArray) -> None:
+    @property
+    def size(self) -> int:
+        """Return the number of entries np."""
+        return int(self.data.shape[0] * self.data.shape[1])
+
+    def round(self, residual: Array) -> None:
         """Take steps on the factor of the rows of Y, then of its columns, then balance them."""
         steps = [self._tall_steps, self._wide_steps]
         for step in reversed(steps) if self.flipped else steps:
             step(residual)
         self._balance()
 
-    def residual(self) -> tuple[FloatArray, float]:
+    def residual(self) -> tuple[Array, float]:
         """Return E = Y - inv(Q) (Q Y R')_k inv(R)', and the objective there.
 
         With V_k the leading right singular vectors of Z = Q Y R', the truncated Z is
@@ -130,55 +139,66 @@ class Descent:
         The other singular values of Z are those of the whitened residual.
         """
         q, r = self.factor
+        xp = namespace(q)
         carried = self.data @ r.T
         whitened = q @ carried
         parts = spectrum(whitened.T @ whitened, slice(None))
-        noise, leading = parts.singular_values[: -self.rank], parts.vectors[:, -self.rank :]
-        value, _ = self.discrepancy(noise, self.data.size)
+        noise = Spectrum(parts.singular_values[: -self.rank], parts.vectors[:, : -self.rank])
+        leading = parts.vectors[:, -self.rank :]
+        value, _ = noise.measure(self.discrepancy, self.size)
         for factor, alpha in zip(self.factor, self.alpha, strict=True):
-            value += alpha * float(np.abs(factor.T @ factor).sum(dtype=np.float64))
-        back = np.linalg.solve(r, leading)
+            value += alpha * float(xp.sum(xp.abs(factor.T @ factor), dtype=xp.float64))
+        self.stretches = _stretches(noise.singular_values)
+        back = xp.linalg.solve(r, leading)
         return self.data - (carried @ leading) @ back.T, value
 
-    def _tall_steps(self, residual: FloatArray) -> None:
+    def _tall_steps(self, residual: Array) -> None:
         """Move the factor of the longer side; with the other held, E R' stays."""
         factor = self.factor.row
         carried = residual @ self.factor.col.T
         for _ in range(STEPS):
             whitened = factor @ carried
-            parts, slope = self._noise(whitened.T @ whitened)
-            self._move(0, tall_gradient(carried, parts, slope), factor.T @ factor)
+            slope = self._slope(whitened.T @ whitened)
+            self._move(0, (whitened @ slope) @ carried.T)
 
-    def _wide_steps(self, residual: FloatArray) -> None:
+    def _wide_steps(self, residual: Array) -> None:
         """Move the factor of the shorter side; with the other held, E'AE stays."""
         factor = self.factor.col
         whitened = self.factor.row @ residual
         moment = whitened.T @ whitened
         for _ in range(STEPS):
-            moved = moment @ factor.T
-            parts, slope = self._noise(factor @ moved)
-            self._move(1, wide_gradient(moved, parts, slope), factor.T @ factor)
+            moved = factor @ moment
+            slope = self._slope(moved @ factor.T)
+            self._move(1, slope @ moved)
 
-    def _noise(self, gram: FloatArray) -> tuple[Spectrum, FloatArray]:
-        """Return the spectrum of the whitened residual, which lacks k directions, and slopes."""
-        parts = spectrum(gram, slice(self.rank, None))
-        return parts, self.discrepancy(parts.singular_values, self.data.size)[1]
+    def _slope(self, gram: Array) -> Array:
+        """Return ``a I + b G^(-1/2)`` of the whitened residual, which lacks k directions."""
+        xp = namespace(gram)
+        if self.stretches is None:
+            parts = spectrum(gram, slice(self.rank, None))
+            _, slope = parts.measure(self.discrepancy, self.size)
+            return (parts.vectors * slope) @ parts.vectors.T
+        inverse = inverse_root(gram, self.stretches)
+        square, total = xp.linalg.trace(gram), xp.sum(gram * inverse)
+        _, constant, weight = self.discrepancy(square, total, self.size)
+        return diagonal_matrix(constant + xp.zeros_like(gram[0, :])) + weight * inverse
 
-    def _move(self, side: int, gradient: FloatArray, precision: FloatArray) -> None:
-        """Take one step against ``2 Q (dF/dA + alpha sign(A))``; overwrites its arguments."""
-        np.sign(precision, out=precision)
-        precision *= self.alpha[side]
-        gradient += precision
+    def _move(self, side: int, gradient: Array) -> None:
+        """Take one step against ``2 (gradient + alpha Q sign(A))``; overwrites the gradient."""
+        factor = self.factor[side]
+        sign = namespace(factor).sign(factor.T @ factor)
+        gradient += self.alpha[side] * (factor @ sign)
         gradient *= 2
-        self.adam[side].step(self.factor[side], self.factor[side] @ gradient)
+        self.adam[side].step(factor, gradient)
 
     def _balance(self) -> None:
         """Bring the mean diagonals a, b of A and B together: Q becomes Q (a + b) / (2 a)."""
         rows, cols = self.factor.swapped() if self.flipped else self.factor
-        a, b = (float(np.vdot(side, side)) / len(side) for side in (rows, cols))
+        xp = namespace(rows)
+        a, b = (float(xp.sum(side * side)) / side.shape[0] for side in (rows, cols))
         rows *= (a + b) / (2 * a)
 
-    def precision(self) -> Pair[sp.csr_array]:
+    def precision(self) -> Pair[Array]:
         """Return A = Q'Q and B = R'R of the matrix as it was given, positive definite."""
         sides = each(_definite, self.factor)
         return sides.swapped() if self.flipped else sides
@@ -188,7 +208,7 @@ class Descent:
 
         def state() -> dict[str, Any]:
             return {
-                "factor": [factor.copy() for factor in self.factor],
+                "factor": [to_numpy(factor).copy() for factor in self.factor],
                 "adam": [adam.state() for adam in self.adam],
                 "history": list(history),
             }
@@ -197,17 +217,34 @@ class Descent:
 
     def restore(self, state: State) -> None:
         """Take up the state of an earlier run."""
-        self.factor = each(np.array, Pair(*state["factor"]))
-        self.adam = each(Adam.restore, Pair(*state["adam"]))
+        for factor, stored in zip(self.factor, state["factor"], strict=True):
+            factor[...] = like(stored, factor)
+        self.adam = each(Adam.restore, Pair(*state["adam"]), self.factor)
 
 
-def _definite(factor: FloatArray) -> sp.csr_array:
+def _stretches(singular_values: Array) -> list[float] | None:
+    """Return the schedule of `inverse_root` for a round, None where eigenvectors serve better.
+
+    They do on a processor, and where the spectrum is too wide for products. A round may move the
+    lower end of the spectrum, hence the margin.
+    """
+    if isinstance(singular_values, np.ndarray):
+        return None
+    values = to_numpy(singular_values).astype(np.float64) ** 2
+    share = MARGIN * values[0] / np.sum(values**4) ** 0.25
+    return None if share < SMALLEST_SHARE else stretches(float(share))
+
+
+def _definite(factor: Array) -> Array:
     """Return F'F in float64, plus what the rounding of F may have taken from its eigenvalues."""
-    unit = float(np.finfo(factor.dtype).eps)
-    factor = factor.astype(np.float64)
+    xp = namespace(factor)
+    unit = float(xp.finfo(factor.dtype).eps)
+    size = factor.shape[0]
+    factor = astype(factor, "float64")
     precision = factor.T @ factor
-    precision[np.diag_indices_from(precision)] += len(factor) * unit**2 * np.trace(precision)
-    return sp.csr_array(precision)
+    lost = size * unit**2 * float(xp.linalg.trace(precision))
+    precision = precision + diagonal_matrix(lost * xp.ones_like(precision[0, :]))
+    return sp.csr_array(precision) if isinstance(precision, np.ndarray) else precision
 
 
 def _settled(history: list[float], tol: float) -> bool:

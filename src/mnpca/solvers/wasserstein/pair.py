@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca._typing import FloatArray
+from mnpca.engines.arrays import Array, diagonal_matrix, namespace
 
 Item = TypeVar("Item")
 
@@ -23,7 +23,7 @@ class Pair(NamedTuple, Generic[Item]):
         return Pair(self.col, self.row)
 
 
-Matrices: TypeAlias = Pair[FloatArray]
+Matrices: TypeAlias = Pair[Array]
 
 
 def each(function: Callable[..., Item], *pairs: Pair[Any]) -> Pair[Item]:
@@ -38,29 +38,34 @@ class WassersteinFit:
 
     Attributes
     ----------
-    precision : Pair of sparse arrays
-        A and B, in the scale that the objective gives them.
+    precision : Pair of arrays
+        A and B, in the scale that the objective gives them: sparse for data in NumPy arrays,
+        otherwise dense arrays that live where the data do.
     history : list of float
         Objective at the start and after every iteration.
     converged : bool
         Whether the last iterations changed it by at most the tolerance.
     """
 
-    precision: Pair[sp.csr_array]
+    precision: Pair[Any]
     history: list[float]
     converged: bool
 
 
-def exact_fit(data: FloatArray, rank: int) -> WassersteinFit | None:
+def exact_fit(data: Array, rank: int) -> WassersteinFit | None:
     """Return the fit of a signal that leaves no residual: identities, the objective being zero.
 
     None where there is noise.
     """
-    values = np.linalg.svd(data, compute_uv=False)
-    if values[rank:].max(initial=0.0) > 1e-10 * values[0]:
+    xp = namespace(data)
+    values = xp.linalg.svdvals(data)
+    largest = float(values[0])
+    if rank < values.shape[0] and float(values[rank]) > 1e-10 * largest:
         return None
-    return WassersteinFit(each(_identity, Pair(*data.shape)), [0.0], True)
+    return WassersteinFit(Pair(_identity(data[:, 0]), _identity(data[0, :])), [0.0], True)
 
 
-def _identity(size: int) -> sp.csr_array:
-    return sp.eye_array(size, format="csr")
+def _identity(like: Array) -> Any:
+    if isinstance(like, np.ndarray):
+        return sp.eye_array(len(like), format="csr")
+    return diagonal_matrix(namespace(like).ones_like(like))

@@ -3,10 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from mnpca._typing import FloatArray
-from mnpca.engines.arrays import cholesky, inverse, logdet
+from mnpca.engines.arrays import Array, cholesky, inverse, logdet, namespace
 from mnpca.model.wasserstein import Spectrum, relaxed, spectrum, tall_gradient, wide_gradient
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, each
 
@@ -17,10 +14,10 @@ class Point(NamedTuple):
     precision: Matrices
     value: float
     factor: Matrices
-    carried: FloatArray
-    weighted: FloatArray
+    carried: Array
+    weighted: Array
     parts: Spectrum
-    slope: FloatArray
+    slope: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +43,7 @@ class Problem:
         Weights of -logdet A and -logdet B.
     """
 
-    data: FloatArray
+    data: Array
     rank: int
     alpha: Pair[float]
     barrier: Pair[float]
@@ -64,7 +61,7 @@ class Problem:
         carried = self.data @ factor.col
         weighted = precision.row @ carried
         parts = spectrum(carried.T @ weighted, slice(0, self.data.shape[1] - self.rank))
-        value, slope = relaxed(parts.singular_values, self.data.size)
+        value, slope = parts.measure(relaxed, self.data.shape[0] * self.data.shape[1])
         value += sum(each(_restraint, precision, factor, self.alpha, self.barrier))
         return Point(precision, value, factor, carried, weighted, parts, slope)
 
@@ -75,12 +72,13 @@ class Problem:
         return each(_with_barrier, Pair(row, col), point.factor, self.barrier)
 
 
-def _with_barrier(gradient: FloatArray, factor: FloatArray, barrier: float) -> FloatArray:
+def _with_barrier(gradient: Array, factor: Array, barrier: float) -> Array:
     """Add the barrier's derivative; symmetric to the bit, so that (i, j) and (j, i) stay equal."""
     gradient = gradient - barrier * inverse(factor)
     return (gradient + gradient.T) / 2
 
 
-def _restraint(precision: FloatArray, factor: FloatArray, alpha: float, barrier: float) -> float:
+def _restraint(precision: Array, factor: Array, alpha: float, barrier: float) -> float:
     """Return penalty and barrier of one side."""
-    return alpha * float(np.abs(precision).sum()) - barrier * logdet(factor)
+    xp = namespace(precision)
+    return alpha * float(xp.sum(xp.abs(precision))) - barrier * logdet(factor)

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
-from mnpca.model.gpca import truncated_svd
+from mnpca.engines import engine_for
+from mnpca.engines.arrays import Array, diagonal_matrix, like, namespace
 from mnpca.solvers.flagship.scales import row_col_scales
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, each
 from mnpca.solvers.wasserstein.problem import Problem
@@ -17,9 +16,7 @@ class PenaltyError(ValueError):
     """The penalty outweighs the noise."""
 
 
-def make_problem(
-    data: FloatArray, rank: int, alpha: Pair[float]
-) -> tuple[Problem, Matrices, Matrices]:
+def make_problem(data: Array, rank: int, alpha: Pair[float]) -> tuple[Problem, Matrices, Matrices]:
     """Return the problem in scaled entries, the precisions to start from, and the scales.
 
     Rows and columns are divided by their scales, ``y_ij / sqrt(r_i c_j)`` with mean square one in
@@ -32,33 +29,47 @@ def make_problem(
     PenaltyError
         If zero precisions minimise the objective.
     """
-    sides = row_col_scales(DenseEngine(data, dtype=np.float64))
-    scale = each(lambda side: np.sqrt(1.0 / side.precision.diagonal()), Pair(*sides))
-    scaled = data / np.outer(*scale)
-    residual = scaled - truncated_svd(scaled, rank).low_rank().dense()
-    noise = float(np.sqrt(np.mean(residual**2)))
-    multiple = best_multiples(residual / noise, alpha)
-    start = each(lambda times, size: times * np.eye(size), multiple, Pair(*data.shape))
+    sides = row_col_scales(engine_for(data))
+    scale = each(lambda side: like(np.sqrt(side.variances), data), Pair(*sides))
+    scaled = data / (scale.row[:, None] * scale.col[None, :])
+    xp = namespace(data)
+    values = xp.linalg.svdvals(scaled)[rank:]
+    noise = float(xp.sum(values * values) / (data.shape[0] * data.shape[1])) ** 0.5
+    multiple = best_multiples(values / noise, alpha, data.shape)
+    start = each(
+        lambda times, ones: times * diagonal_matrix(ones), multiple, each(xp.ones_like, scale)
+    )
     barrier = each(lambda times, weight: BARRIER * weight * times, multiple, alpha)
     return Problem(scaled / noise, rank, alpha, barrier), start, scale
 
 
-def best_multiples(residual: FloatArray, alpha: Pair[float]) -> Pair[float]:
+def best_multiples(
+    singular_values: Array, alpha: Pair[float], shape: tuple[int, int]
+) -> Pair[float]:
     """Return a and b such that the objective is lowest at A = a I and B = b I.
 
     The penalties ``a x + b y`` are lowest for a given product ab where they are equal; with
     t = sqrt(ab) the objective is then ``t^2 f - 2 t (g - h)``, lowest at t = (g - h) / f.
+
+    Parameters
+    ----------
+    singular_values : array
+        Of the residual.
+    alpha : Pair of float
+        Weights of |A|_1 and |B|_1.
+    shape : tuple of int
+        (n, p).
     """
-    row, col = each(lambda weight, size: weight * size, alpha, Pair(*residual.shape))
-    values = np.linalg.svd(residual, compute_uv=False)
-    root = residual.size**0.5
-    gain = float(values.sum()) / root**0.5
+    row, col = each(lambda weight, size: weight * size, alpha, Pair(*shape))
+    xp = namespace(singular_values)
+    root = (shape[0] * shape[1]) ** 0.5
+    gain = float(xp.sum(singular_values)) / root**0.5
     cost = (row * col) ** 0.5
     if gain <= cost:
         raise PenaltyError(
             "The penalty outweighs the noise: every noise precision would be zero. Multiply "
             f"alpha_row and alpha_col by less than {gain / cost:.2g}."
         )
-    multiple = (gain - cost) / (float(np.vdot(values, values)) / root)
+    multiple = (gain - cost) / (float(xp.sum(singular_values * singular_values)) / root)
     balance = (col / row) ** 0.5
     return Pair(multiple * balance, multiple / balance)
