@@ -1,0 +1,52 @@
+"""Products along one axis of an array."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.solvers.flagship.noise_side import NoiseSide
+
+
+def unfold(array: FloatArray, axis: int) -> FloatArray:
+    """Return the matrix whose rows are the slices along one axis."""
+    return np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
+
+
+def along(array: FloatArray, axis: int, act: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Apply a linear map of matrix rows to one axis: fold(act(unfold))."""
+    moved = np.moveaxis(array, axis, 0)
+    result = act(np.ascontiguousarray(moved.reshape(moved.shape[0], -1)))
+    return np.moveaxis(result.reshape(-1, *moved.shape[1:]), 0, axis)
+
+
+def times(array: FloatArray, matrix: FloatArray, axis: int) -> FloatArray:
+    """Multiply one axis by a matrix from the left."""
+    return np.moveaxis(np.tensordot(matrix, array, axes=(1, axis)), 0, axis)
+
+
+def times_all(
+    array: FloatArray, matrices: Sequence[FloatArray | None], *, skip: int | None = None
+) -> FloatArray:
+    """Multiply every axis by its matrix; None is the identity, `skip` names an axis to leave."""
+    for axis, matrix in enumerate(matrices):
+        if matrix is not None and axis != skip:
+            array = times(array, matrix, axis)
+    return array
+
+
+def weighted(
+    array: FloatArray, noise: Sequence[NoiseSide], *, skip: int | None = None
+) -> FloatArray:
+    """Multiply every axis by its precision."""
+    for axis, side in enumerate(noise):
+        if axis != skip:
+            array = along(array, axis, side.apply)
+    return array
+
+
+def whitened(array: FloatArray, noise: Sequence[NoiseSide]) -> FloatArray:
+    """Multiply every axis by its whitener: noise becomes white."""
+    for axis, side in enumerate(noise):
+        array = along(array, axis, side.whiten)
+    return array

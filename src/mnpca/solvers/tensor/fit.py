@@ -1,0 +1,214 @@
+"""The fit of an array: signal and noise in turn, variances first, then networks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.solvers.flagship.iterate import pack_side, unpack_side
+from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.progress import Progress, Report, State, silent
+from mnpca.solvers.tensor.axes import weighted
+from mnpca.solvers.tensor.noise_step import (
+    AxisNoise,
+    axis_noise_step,
+    axis_scales,
+    in_gauge,
+)
+from mnpca.solvers.tensor.tucker import Tucker, tucker
+
+#: Graph steps after which a fit ends at the latest.
+GRAPH_STEPS = 20
+DIAGONAL, GRAPH, DONE = "diagonal noise", "graph noise", "done"
+
+
+@dataclass(frozen=True)
+class TensorFit:
+    """A fitted model ``T = mean + core x_1 F_1 ... x_K F_K + E``, vec E ~ N(0, x_k inv P_k).
+
+    Attributes
+    ----------
+    signal : Tucker
+        Mean, core and factors, ``F_k' P_k F_k = I``.
+    noise : list of NoiseSide
+        P_k, with ``logdet P_k = 0`` on every estimated axis but the last.
+    history : list of (stage, iteration, score, change)
+        Every iteration.
+    converged : bool
+        Whether the last stage settled.
+    """
+
+    signal: Tucker
+    noise: list[NoiseSide]
+    history: list[tuple[str, int, float, float]]
+    converged: bool
+
+
+def fit_tensor(
+    data: FloatArray,
+    ranks: Sequence[int | None],
+    structures: Sequence[AxisNoise],
+    *,
+    center: bool = False,
+    max_iter: int = 9,
+    tol: float = 1e-2,
+    report: Report = silent,
+    resume: State | None = None,
+) -> TensorFit:
+    """Fit a Tucker signal and one noise precision per axis, with nothing to tune.
+
+    The signal is the best one in the metrics of the noise; the noise is estimated from the
+    residual plus what the signal has absorbed; edges enter by score tests and are refitted
+    without a penalty, as in the fit of one matrix. Variances settle first, then networks.
+
+    Parameters
+    ----------
+    data : array with K axes
+        T.
+    ranks : sequence of K int or None
+        See `tucker`.
+    structures : sequence of K {"unit", "identity", "diagonal", "graph"}
+        Noise of the axes.
+    center : bool
+        Whether there is a mean slice along the first axis.
+    max_iter : int
+        Most iterations with unequal variances.
+    tol : float
+        A stage ends when the signal and the level of the noise change by less than this share.
+    report, resume
+        See `mnpca.solvers.progress`.
+    """
+    offset = data.mean(axis=0) if center else np.zeros(data.shape[1:])
+    scale = float(np.sqrt(np.mean((data - offset) ** 2))) or 1.0
+    loop = _Loop((data - offset) / scale, ranks, structures, center, max_iter, tol)
+    loop.begin() if resume is None else loop.restore(resume)
+    while loop.stage != DONE:
+        loop.advance()
+        report(Progress(loop.shown, loop.iteration, loop.history[-1][2], loop.state))
+    return loop.result(offset, scale)
+
+
+@dataclass
+class _Loop:
+    """Where the fit stands; all fields but the first six are the state to resume from."""
+
+    data: FloatArray
+    ranks: Sequence[int | None]
+    structures: Sequence[AxisNoise]
+    center: bool
+    max_iter: int
+    tol: float
+    stage: str = DIAGONAL
+    shown: str = DIAGONAL
+    iteration: int = 0
+    converged: bool = False
+    noise: list[NoiseSide] = field(default_factory=list)
+    signal: Tucker | None = None
+    history: list[tuple[str, int, float, float]] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Start from the scales of the axes."""
+        self.noise = axis_scales(self.data, self.structures)
+        self.signal = self._low_rank(None)
+        self.stage = DIAGONAL if any(s != "unit" for s in self.structures) else DONE
+        self.converged = self.stage == DONE
+
+    def advance(self) -> None:
+        """Do one noise step and one signal step; end the stage when it is time."""
+        assert self.signal is not None
+        before, level = self.signal, self._level()
+        self.noise = axis_noise_step(self.data, before, self.noise, self._present_structures())
+        self.signal = self._low_rank(before)
+        change = max(relative_change(self.signal, before), abs(self._level() - level))
+        self.iteration += 1
+        self.shown = self.stage
+        self.history.append((self.stage, self.iteration, self.score(), change))
+        self.converged = change < self.tol and self.iteration > 1
+        most = self.max_iter if self.stage == DIAGONAL else GRAPH_STEPS
+        if self.converged or self.iteration >= most:
+            more = self.stage == DIAGONAL and "graph" in self.structures
+            self.stage = GRAPH if more else DONE
+            self.iteration = 0 if more else self.iteration
+
+    def score(self) -> float:
+        """Return the log-likelihood less ``(log m + 2 log q) / 2`` for every edge."""
+        assert self.signal is not None
+        residual = self.data - self.signal.dense()
+        size = self.data.size
+        value = -0.5 * float(np.vdot(residual, weighted(residual, self.noise)))
+        value -= 0.5 * size * float(np.log(2 * np.pi))
+        for side in self.noise:
+            m = size // side.size
+            value += 0.5 * m * side.log_determinant
+            value -= 0.5 * (np.log(m) + 2 * np.log(side.size)) * side.n_edges
+        return float(value)
+
+    def result(self, offset: FloatArray, scale: float) -> TensorFit:
+        """Express the fit in the units of the data."""
+        assert self.signal is not None
+        core, factors, mean = self.signal
+        free = [axis for axis, structure in enumerate(self.structures) if structure != "unit"]
+        noise = list(self.noise)
+        shrink = np.ones(len(noise))
+        if free:
+            # The last estimated axis carries the units; its factor is orthonormal in its metric.
+            noise[free[-1]] = noise[free[-1]].scaled(scale**-2)
+            shrink[free[-1]] = scale
+        factors = tuple(
+            None if factor is None else factor * unit
+            for factor, unit in zip(factors, shrink, strict=True)
+        )
+        if not free or factors[free[-1]] is None:
+            core = core * scale
+        mean = None if mean is None else mean * scale + offset
+        constant = self.data.size * np.log(scale)
+        history = [(stage, i, score - constant, change) for stage, i, score, change in self.history]
+        signal = Tucker(core, factors, mean)
+        return TensorFit(signal, in_gauge(noise, self.structures), history, self.converged)
+
+    def state(self) -> State:
+        """Return everything the next iteration reads."""
+        assert self.signal is not None
+        packed: dict[str, Any] = {
+            "stage": self.stage,
+            "iteration": self.iteration,
+            "converged": self.converged,
+            "core": self.signal.core,
+            "factors": list(self.signal.factors),
+            "mean": self.signal.mean,
+            "history": [list(entry) for entry in self.history],
+        }
+        for axis, side in enumerate(self.noise):
+            packed |= pack_side(f"axis {axis}", side)
+        return packed
+
+    def restore(self, state: State) -> None:
+        """Take everything from a state."""
+        self.stage, self.iteration = str(state["stage"]), int(state["iteration"])
+        self.converged = bool(state["converged"])
+        self.signal = Tucker(state["core"], tuple(state["factors"]), state["mean"])
+        self.history = [(str(s), int(i), float(v), float(c)) for s, i, v, c in state["history"]]
+        self.noise = [unpack_side(f"axis {axis}", state) for axis in range(self.data.ndim)]
+
+    def _low_rank(self, start: Tucker | None) -> Tucker:
+        return tucker(self.data, self.ranks, self.noise, center=self.center, start=start)
+
+    def _level(self) -> float:
+        """Return the mean log precision of an entry."""
+        return sum(side.log_determinant / side.size for side in self.noise)
+
+    def _present_structures(self) -> list[AxisNoise]:
+        if self.stage != DIAGONAL:
+            return list(self.structures)
+        return ["diagonal" if structure == "graph" else structure for structure in self.structures]
+
+
+def relative_change(new: Tucker, old: Tucker) -> float:
+    """Return ``|new - old| / |new|`` of two signals of data with mean square one."""
+    present = new.dense()
+    size = max(float(np.mean(present**2)), 1e-4)
+    return float(np.sqrt(np.mean((present - old.dense()) ** 2) / size))
+
+

@@ -1,0 +1,163 @@
+"""The Tucker signal: a small core and one thin factor per axis, orthonormal in its metric."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.tensor.axes import along, times_all, unfold, whitened
+
+
+Bases: TypeAlias = list[FloatArray | None]
+
+
+class Tucker(NamedTuple):
+    """``mean + core x_1 F_1 ... x_K F_K`` with ``F_k' P_k F_k = I``.
+
+    The unfoldings of the core have orthogonal rows, longest first, and the largest absolute entry
+    of every column of a factor is positive. A factor None is the identity: an axis whose slices
+    have nothing in common. The mean is the mean slice along the first axis, or None.
+    """
+
+    core: FloatArray
+    factors: tuple[FloatArray | None, ...]
+    mean: FloatArray | None = None
+
+    def dense(self) -> FloatArray:
+        """Return the array itself, mean included."""
+        signal = times_all(self.core, self.factors)
+        return signal if self.mean is None else signal + self.mean
+
+
+def tucker(
+    data: FloatArray,
+    ranks: Sequence[int | None],
+    noise: Sequence[NoiseSide],
+    *,
+    center: bool = False,
+    start: Tucker | None = None,
+    tol: float = 1e-10,
+    max_iter: int = 200,
+) -> Tucker:
+    """Find the Tucker approximation in the metrics of the axes.
+
+    Minimises ``|(T - 1 o mean - core x_1 F_1 ... x_K F_K) x_1 P_1^(1/2) ... x_K P_K^(1/2)|^2``
+    by higher-order orthogonal iteration on the whitened array: one factor at a time becomes the
+    leading left singular vectors of the array projected on the other factors. Two axes give
+    generalised PCA; identity metrics give the Tucker decomposition, and with a first axis of
+    rank None GLRAM, the two-sided PCA of several matrices.
+
+    Parameters
+    ----------
+    data : array with K axes
+        T.
+    ranks : sequence of K int or None
+        Components of each axis; None leaves the axis as it is.
+    noise : sequence of K NoiseSide
+        Metrics.
+    center : bool
+        Whether there is a mean slice along the first axis; it is the generalised least squares
+        mean, which is jointly optimal with the Tucker part.
+    start : Tucker, optional
+        Factors near the answer. The iteration always starts from the leading singular vectors
+        of the unfoldings, too, and the better end is kept: each start has its own traps.
+    tol : float
+        The iteration ends when the length of the core grows by less than this share.
+    max_iter : int
+        Most sweeps over the axes.
+    """
+    mean = first_axis_mean(data, noise[0]) if center else None
+    white = whitened(data if mean is None else data - mean, noise)
+    starts = [_unfolded_start(white, ranks)]
+    if start is not None:
+        starts.append(_near_start(start, noise))
+    ends = [_iterate(white, bases, ranks, tol, max_iter) for bases in starts]
+    _, bases = max(ends, key=lambda end: end[0])
+    return _identified(white, bases, noise, mean)
+
+
+def _iterate(
+    white: FloatArray, bases: Bases, ranks: Sequence[int | None], tol: float, max_iter: int
+) -> tuple[float, Bases]:
+    """Improve one basis after the other; return the squared length of the core and the bases."""
+    length = -np.inf
+    for _ in range(max_iter):
+        for axis, rank in enumerate(ranks):
+            if rank is not None:
+                projected = times_all(white, _transposed(bases), skip=axis)
+                bases[axis] = leading(unfold(projected, axis), rank)
+        previous, length = length, float(np.sum(times_all(white, _transposed(bases)) ** 2))
+        if length - previous <= tol * length:
+            break
+    return length, bases
+
+
+def first_axis_mean(data: FloatArray, side: NoiseSide) -> FloatArray:
+    """Return the generalised least squares mean of the slices along the first axis."""
+    weights = side.apply(np.ones((side.size, 1)))[:, 0]
+    return np.asarray(np.tensordot(weights, data, axes=1) / weights.sum())
+
+
+def leading(matrix: FloatArray, rank: int) -> FloatArray:
+    """Return the leading left singular vectors of a matrix, by the smaller of its Grams."""
+    if matrix.shape[0] <= matrix.shape[1]:
+        _, vectors = np.linalg.eigh(matrix @ matrix.T)
+        return np.asarray(vectors[:, ::-1][:, :rank])
+    left, _, _ = np.linalg.svd(matrix, full_matrices=False)
+    return np.asarray(left[:, :rank])
+
+
+def _unfolded_start(white: FloatArray, ranks: Sequence[int | None]) -> Bases:
+    """Return the leading singular vectors of every unfolding, each on those before it.
+
+    Projecting on the bases already found leaves less noise for the later axes.
+    """
+    bases: Bases = [None] * len(ranks)
+    for axis in np.argsort(white.shape, kind="stable")[::-1]:
+        rank = ranks[axis]
+        if rank is not None:
+            projected = times_all(white, _transposed(bases))
+            bases[axis] = leading(unfold(projected, axis), rank)
+    return bases
+
+
+def _near_start(start: Tucker, noise: Sequence[NoiseSide]) -> Bases:
+    """Return the factors of another fit, orthonormal in the whitened coordinates."""
+    return [
+        None if factor is None else np.linalg.qr(side.whiten(factor))[0]
+        for factor, side in zip(start.factors, noise, strict=True)
+    ]
+
+
+def _identified(
+    white: FloatArray,
+    bases: list[FloatArray | None],
+    noise: Sequence[NoiseSide],
+    mean: FloatArray | None,
+) -> Tucker:
+    """Rotate the bases so that the core is all-orthogonal, fix signs, and leave the whitening."""
+    core = times_all(white, _transposed(bases))
+    rotations: list[FloatArray | None] = []
+    factors: list[FloatArray | None] = []
+    for axis, basis in enumerate(bases):
+        if basis is None:
+            rotations.append(None)
+            factors.append(None)
+            continue
+        rotation = leading(unfold(core, axis), basis.shape[1])
+        factor = noise[axis].colour(basis @ rotation)
+        largest = np.argmax(np.abs(factor), axis=0)
+        sign = np.where(factor[largest, np.arange(factor.shape[1])] < 0, -1.0, 1.0)
+        rotations.append(rotation * sign)
+        factors.append(factor * sign)
+    core = times_all(core, _transposed(rotations))
+    for axis, basis in enumerate(bases):
+        if basis is None:
+            core = along(core, axis, noise[axis].colour)
+    return Tucker(core, tuple(factors), mean)
+
+
+def _transposed(matrices: Sequence[FloatArray | None]) -> list[FloatArray | None]:
+    return [None if matrix is None else matrix.T for matrix in matrices]
