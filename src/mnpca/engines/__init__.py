@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from mnpca.engines.arrays import lives_elsewhere
 from mnpca.engines.base import Engine
 
 __all__ = ["Engine", "engine_for"]
@@ -14,7 +15,7 @@ def engine_for(matrix: Any) -> Engine:
 
     Parameters
     ----------
-    matrix : ndarray or Engine
+    matrix : ndarray, array of torch, CuPy or another array API library, or Engine
         An engine is returned as it is.
 
     Raises
@@ -35,4 +36,8 @@ def engine_for(matrix: Any) -> Engine:
         from mnpca.engines.dense import DenseEngine
 
         return DenseEngine(matrix, matrix.dtype if matrix.dtype.kind == "f" else np.float64)
+    if lives_elsewhere(matrix):
+        from mnpca.engines.array_api import ArrayEngine
+
+        return ArrayEngine(matrix)
     raise TypeError(f"No engine for a matrix of type {type(matrix).__name__}. Use a NumPy array.")

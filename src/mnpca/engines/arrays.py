@@ -24,6 +24,13 @@ def is_torch(array: Array) -> bool:
     return type(array).__module__.split(".")[0] == "torch"
 
 
+def lives_elsewhere(array: Any) -> bool:
+    """Tell whether an array belongs to a library other than NumPy, which computes on it."""
+    if isinstance(array, np.ndarray | np.generic):
+        return False
+    return is_torch(array) or hasattr(array, "__array_namespace__")
+
+
 def cholesky(matrix: Array) -> Array | None:
     """Lower Cholesky factor, or None where the matrix is not positive definite."""
     if isinstance(matrix, np.ndarray):

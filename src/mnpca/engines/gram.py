@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
 from mnpca.engines.base import Pairs
+from mnpca.engines.sparse_part import add_sparse_blocks, scaled, sparse_entries
 from mnpca.engines.threads import each
 
 #: Rows and columns of one dense tile of the screening pass.
@@ -41,14 +42,12 @@ class FactorGram:
         column = weights.astype(self.left.dtype)[:, None]
         self.left *= column
         self.right *= column
-        if self.extra is not None:
-            scale = sp.diags_array(weights)
-            self.extra = sp.csr_array(scale @ self.extra @ scale)
+        self.extra = scaled(self.extra, weights)
 
     def entries(self, i: IntArray, j: IntArray) -> FloatArray:
         """Return the listed entries."""
         values: FloatArray = _kernels.pair_dots(self.left, self.right, i, j)
-        return values + _sparse_entries(self.extra, i, j)
+        return values + sparse_entries(self.extra, i, j)
 
     def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
         """Return the diagonal blocks of the components, one after the other in a flat array.
@@ -62,8 +61,7 @@ class FactorGram:
             items = order[bounds[c] : bounds[c + 1]]
             product = (self.left[items] @ self.right[items].T).astype(np.float64)
             flat[offsets[c] : offsets[c + 1]] = ((product + product.T) / 2).ravel()
-        if self.extra is not None:
-            _add_sparse_blocks(self.extra, order, bounds, offsets, flat)
+        add_sparse_blocks(self.extra, order, bounds, offsets, flat)
         return flat
 
     def large_entries(self, level: float, n_rows: int | None = None) -> Pairs:
@@ -81,7 +79,7 @@ class FactorGram:
             if strip is not None:
                 part = strip[:, j0 : j0 + TILE].tocoo()
                 tile[part.coords] += part.data.astype(tile.dtype)
-            return _pick(tile, i0, j0, level)
+            return pick(tile, i0, j0, level)
 
         corners = [(i0, j0) for i0 in strips for j0 in range(i0, self.size, TILE)]
         found = [pairs for tile in each(search, corners) for pairs in tile]
@@ -103,7 +101,7 @@ class FactorGram:
         return None if self.extra is None else self.extra[i0 : min(i0 + TILE, n_rows)].tocsc()
 
 
-def _pick(tile: FloatArray, i0: int, j0: int, level: float) -> list[Pairs]:
+def pick(tile: FloatArray, i0: int, j0: int, level: float) -> list[Pairs]:
     """Return the large entries of one tile whose first entry is (i0, j0)."""
     capacity = 60 * TILE
     while True:
@@ -116,27 +114,3 @@ def _pick(tile: FloatArray, i0: int, j0: int, level: float) -> list[Pairs]:
     if count == 0:
         return []
     return [Pairs(i[:count].copy(), j[:count].copy(), value[:count].copy())]
-
-
-def _sparse_entries(matrix: sp.csr_array | None, i: IntArray, j: IntArray) -> FloatArray | float:
-    """Return ``matrix[i, j]`` entry by entry."""
-    if matrix is None or len(i) == 0:
-        return 0.0
-    return np.asarray(matrix[i, j], dtype=np.float64).ravel()
-
-
-def _add_sparse_blocks(
-    matrix: sp.csr_array, order: IntArray, bounds: IntArray, offsets: IntArray, flat: FloatArray
-) -> None:
-    """Add the entries of a sparse matrix that lie inside a component to the flat blocks."""
-    sizes = np.diff(bounds)
-    component = np.full(matrix.shape[0], -1, np.int64)
-    place = np.zeros(matrix.shape[0], np.int64)
-    component[order] = np.repeat(np.arange(len(sizes)), sizes)
-    place[order] = np.arange(len(order)) - np.repeat(bounds[:-1], sizes)
-    entries = matrix.tocoo()
-    i, j = entries.coords
-    inside = (component[i] == component[j]) & (component[i] >= 0)
-    i, j = i[inside], j[inside]
-    where = offsets[component[i]] + place[i] * sizes[component[i]] + place[j]
-    np.add.at(flat, where, entries.data[inside])
