@@ -34,6 +34,13 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
+def skip_without_extras(name):
+    """What is about an optional package needs it."""
+    for package in ("anndata",):
+        if package in name:
+            pytest.importorskip(package)
+
+
 def reference_names():
     """What reference pages take for granted: the package, data and a fitted model."""
     X = known_fit()[0].Y
@@ -88,12 +95,14 @@ def test_docstrings(name):
         module = importlib.import_module(name)
     except ModuleNotFoundError as error:
         pytest.skip(f"needs {error.name}")
+    skip_without_extras(name)
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
 def test_examples_run(example):
+    skip_without_extras(example.stem)
     runpy.run_path(str(example), run_name="__main__")
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module", params=FILES, ids=lambda path: path.stem)
+@pytest.fixture(scope="module", params=FILES, ids=[path.stem for path in FILES])
 def stored(request):
     with np.load(request.param) as arrays:
         return dict(arrays)
