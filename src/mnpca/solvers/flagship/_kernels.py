@@ -1,62 +1,92 @@
-"""Compiled loop of the variational step (numba only)."""
+"""Compiled loops over the rows of tall thin arrays (numba only).
+
+Each works on the rows from `start` to `stop`, so that threads can share them out.
+"""
 
 import numpy as np
 from numba import njit
 
+_FAST = {"reassoc", "contract", "nsz", "arcp"}
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
-def shrink_rows(targets, noise_variances, prior, steps):
-    """Ridge regression of every rotated row, with EM for the prior covariance.
 
-    Row i of `targets` is a least squares estimate with covariance a_i I, a_i its noise
-    variance; its prior is N(0, prior). In the eigenbasis of the prior (eigenvalues g_j) the
-    posterior mean shrinks coordinate j by g_j / (g_j + a_i), with variance
-    g_j a_i / (g_j + a_i). `steps` EM steps re-estimate the prior; the last pass reports.
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def csr_times(indptr, indices, data, thin, start, stop, out):
+    """Rows `start` to `stop` of a CSR matrix times a thin array."""
+    for i in range(start, stop):
+        target = out[i]
+        target[:] = 0.0
+        for u in range(indptr[i], indptr[i + 1]):
+            source = thin[indices[u]]
+            weight = data[u]
+            for c in range(len(target)):
+                target[c] += weight * source[c]
 
-    Returns means (in the eigenbasis), g, eigenvectors, sum_i g_j / (g_j + a_i), twice the
-    Kullback-Leibler divergence from the prior, and the summed variance of every row.
-    """
-    n, k = targets.shape
-    means = np.empty((n, k))
-    total_variance = np.empty(n)
-    shares = np.zeros(k)
-    divergence = 0.0
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def rotate_small(items, blocks, thin, start, stop, out):
+    """Rotate the components from `start` to `stop`: block' Z[items]. Blocks repeat in turn."""
+    size = items.shape[1]
+    for c in range(start, stop):
+        block = blocks[c % len(blocks)]
+        for a in range(size):
+            target = out[items[c, a]]
+            target[:] = 0.0
+            for b in range(size):
+                source = thin[items[c, b]]
+                weight = block[b, a]
+                for m in range(len(target)):
+                    target[m] += weight * source[m]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def second_moment(targets, noise_variances, values, vectors, start, stop):
+    """Sum over rows of E[x x'], x a row's posterior in the eigenbasis of the prior."""
+    k = targets.shape[1]
+    second = np.zeros((k, k))
     row = np.empty(k)
-    values, vectors = np.linalg.eigh(prior)
-    for step in range(steps + 1):
-        if step > 0:
-            values, vectors = np.linalg.eigh(prior)
-        values = np.maximum(values, 1e-9)
-        second = np.zeros((k, k))
-        for i in range(n):
-            a = noise_variances[i]
-            odds = 1.0
-            variance = 0.0
-            for j in range(k):
-                dot = 0.0
-                for m in range(k):
-                    dot += targets[i, m] * vectors[m, j]
-                share = values[j] / (values[j] + a)
-                row[j] = dot * share
-                second[j, j] += share * a
-                variance += share * a
-                if step == steps:
-                    shares[j] += share
-                    odds *= (values[j] + a) / a
-            if step < steps:
-                for j in range(k):
-                    for m in range(j + 1):
-                        second[j, m] += row[j] * row[m]
-            else:
-                total_variance[i] = variance
-                divergence += np.log(odds)
-                for j in range(k):
-                    means[i, j] = row[j]
-                    divergence += row[j] * row[j] / values[j]
-        if step < steps:
-            for j in range(k):
-                for m in range(j):
-                    second[m, j] = second[j, m]
-            basis = np.ascontiguousarray(vectors)
-            prior = basis @ (second / n) @ np.ascontiguousarray(basis.T)
-    return means, values, vectors, shares, divergence - shares.sum(), total_variance
+    for i in range(start, stop):
+        a = noise_variances[i]
+        for j in range(k):
+            dot = 0.0
+            for m in range(k):
+                dot += targets[i, m] * vectors[m, j]
+            share = values[j] / (values[j] + a)
+            row[j] = dot * share
+            second[j, j] += share * a
+        for j in range(k):
+            for m in range(j + 1):
+                second[j, m] += row[j] * row[m]
+    for j in range(k):
+        for m in range(j):
+            second[m, j] = second[j, m]
+    return second
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def posterior_rows(
+    targets, noise_variances, values, vectors, start, stop, means, total_variance, shares
+):
+    """Fill in posterior means and summed variances; add up the shares.
+
+    Returns twice the Kullback-Leibler divergence from the prior, plus the sum of the shares.
+    """
+    k = targets.shape[1]
+    divergence = 0.0
+    for i in range(start, stop):
+        a = noise_variances[i]
+        odds = 1.0
+        variance = 0.0
+        for j in range(k):
+            dot = 0.0
+            for m in range(k):
+                dot += targets[i, m] * vectors[m, j]
+            share = values[j] / (values[j] + a)
+            mean = dot * share
+            means[i, j] = mean
+            variance += share * a
+            shares[j] += share
+            odds *= (values[j] + a) / a
+            divergence += mean * mean / values[j]
+        total_variance[i] = variance
+        divergence += np.log(odds)
+    return divergence

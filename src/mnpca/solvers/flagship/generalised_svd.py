@@ -6,6 +6,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.base import Engine
+from mnpca.solvers.flagship import thin
 from mnpca.solvers.flagship.noise_side import NoiseSide
 
 #: Columns carried beyond the rank; they make the iteration converge by s_k / s_(k + extra).
@@ -72,32 +73,32 @@ def generalised_svd(
     for _ in range(max_iter):
         left = engine.times(weighted_right)
         if mean is not None:
-            left -= mean @ weighted_right
+            thin.subtract_row(left, mean @ weighted_right)
         left, weighted_left = _orthonormal(left, row_noise)
         right = engine.transposed_times(weighted_left)
         if mean is not None:
             right -= np.outer(mean, weighted_left.sum(axis=0))
         weighted_right = col_noise.apply(right)
-        gram = right.T @ weighted_right
+        gram = thin.inner(right, weighted_right)
         values, rotation = np.linalg.eigh((gram + gram.T) / 2)
         rotation = rotation[:, ::-1]
         # Where Y has no more directions, rounding must not be blown up to unit length.
         floor = max(1e-14 * values[-1], np.finfo(float).tiny)
         singular = np.sqrt(np.maximum(values[::-1], floor))
-        right = right @ rotation / singular
-        weighted_right = weighted_right @ rotation / singular
+        right = thin.product(right, rotation / singular)
+        weighted_right = thin.product(weighted_right, rotation / singular)
         leading = singular[:rank]
         if previous is not None and np.max(np.abs(leading - previous) / leading) < tol:
             break
         previous = leading
-    return GeneralisedSVD((left @ rotation)[:, :rank], leading, right[:, :rank], mean)
+    return GeneralisedSVD(thin.product(left, rotation[:, :rank]), leading, right[:, :rank], mean)
 
 
-def _orthonormal(thin: FloatArray, noise: NoiseSide) -> tuple[FloatArray, FloatArray]:
+def _orthonormal(factor: FloatArray, noise: NoiseSide) -> tuple[FloatArray, FloatArray]:
     """Return Q spanning the columns of Z with Q'PQ = I, and P Q."""
-    weighted = noise.apply(thin)
-    gram = thin.T @ weighted
+    weighted = noise.apply(factor)
+    gram = thin.inner(factor, weighted)
     scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh((gram + gram.T) / 2 * scale * scale[:, None])
     transform = scale[:, None] * (vectors / np.sqrt(np.maximum(values, 1e-10)))
-    return thin @ transform, weighted @ transform
+    return thin.product(factor, transform), thin.product(weighted, transform)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from mnpca._typing import FloatArray, IntArray
+from mnpca.solvers.flagship.thin import duplicate, rotate_components, weigh
 
 #: Smallest eigenvalue that a precision may have, relative to nothing: data are scaled to rms 1.
 EIGENVALUE_FLOOR = 1e-10
@@ -129,7 +130,7 @@ class NoiseSide:
         return NoiseSide(
             np.tile(self.unscaled, copies)
             if self.is_diagonal
-            else sp.csr_array(sp.block_diag([self.unscaled] * copies)),
+            else sp.csr_array(sp.kron(sp.eye_array(copies), self.unscaled)),
             np.tile(self._unscaled_eigenvalues, copies),
             [ComponentGroup(first + items, vectors) for items, vectors in self.groups],
             self.scale,
@@ -142,27 +143,24 @@ class NoiseSide:
 
     def apply(self, thin: FloatArray) -> FloatArray:
         """Return ``P Z``."""
-        if self.is_diagonal:
-            return np.asarray(self.weights[:, None] * thin)
-        return np.asarray(self.weights @ thin)
+        return weigh(self.weights, thin)
 
     def rotate(self, thin: FloatArray) -> FloatArray:
         """Return ``V' Z``: coordinates in which the noise is independent."""
         if self.is_diagonal:
             return thin
-        rotated = thin.copy()
+        rotated = duplicate(thin)
         for items, vectors in self.groups:
-            part = thin[items].astype(vectors.dtype)
-            rotated[items] = np.matmul(vectors.transpose(0, 2, 1), part)
+            rotate_components(items, vectors, thin, rotated)
         return rotated
 
     def unrotate(self, thin: FloatArray) -> FloatArray:
         """Return ``V Z``, the inverse of `rotate`."""
         if self.is_diagonal:
             return thin
-        original = thin.copy()
+        original = duplicate(thin)
         for items, vectors in self.groups:
-            original[items] = np.matmul(vectors, thin[items].astype(vectors.dtype))
+            rotate_components(items, vectors.transpose(0, 2, 1), thin, original)
         return original
 
     def whiten(self, thin: FloatArray) -> FloatArray:

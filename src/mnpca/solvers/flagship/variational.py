@@ -12,9 +12,10 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.base import Engine
-from mnpca.solvers.flagship._kernels import shrink_rows
+from mnpca.solvers.flagship import thin
 from mnpca.solvers.flagship.generalised_svd import GeneralisedSVD
 from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.flagship.shrinkage import shrink_rows
 
 #: EM steps for a prior covariance inside one update of a factor.
 EM_STEPS = 5
@@ -139,20 +140,20 @@ def variational_step(
     path: list[float] = []
     while width > 0 and len(path) < max_sweeps:
         if k > 0:
-            metric = right.T @ weighted_right + right_spread
+            metric = thin.inner(right, weighted_right) + right_spread
             target = engine.times(weighted_right[:, :k])
             if centred:
-                target -= metric[k:, :k]
+                thin.subtract_row(target, metric[k, :k])
             left_factor = update_factor(target, metric[:k, :k], row_noise, left_factor)
             left[:, :k] = left_factor.mean
             left_spread[:k, :k] = left_factor.spread
         weighted_left = row_noise.apply(left)
-        left_metric = left.T @ weighted_left + left_spread
+        left_metric = thin.inner(left, weighted_left) + left_spread
         target = engine.transposed_times(weighted_left)
         right_factor = update_factor(target, left_metric, col_noise, right_factor)
         right, right_spread = right_factor.mean, right_factor.spread
         weighted_right = col_noise.apply(right)
-        right_metric = right.T @ weighted_right + right_spread
+        right_metric = thin.inner(right, weighted_right) + right_spread
         divergence = right_factor.divergence + (left_factor.divergence if left_factor else 0.0)
         misfit = float(np.sum(left_metric * right_metric) - 2.0 * np.sum(target * weighted_right))
         path.append(-0.5 * (constant + misfit + divergence))
@@ -204,20 +205,20 @@ def update_factor(
     inverse = np.linalg.inv(metric)
     root = np.linalg.cholesky((inverse + inverse.T) / 2)
     whitener = np.linalg.inv(root)
-    whitened = noise.rotate(target @ (inverse @ whitener.T))
+    whitened = noise.rotate(thin.product(target, inverse @ whitener.T))
     if previous is None:
         precisions = noise.eigenvalues[:, None]
-        moment = whitened.T @ (whitened * precisions) / noise.size - np.eye(k)
+        moment = thin.inner(whitened, whitened * precisions) / noise.size - np.eye(k)
         values, vectors = np.linalg.eigh(moment)
         prior = (vectors * np.maximum(values, 1e-3)) @ vectors.T
     else:
         prior = whitener @ previous.prior @ whitener.T
     means, g, vectors, shares, divergence, uncertainty = shrink_rows(
-        whitened, 1.0 / noise.eigenvalues, np.ascontiguousarray(prior), EM_STEPS
+        whitened, 1.0 / noise.eigenvalues, prior, EM_STEPS
     )
     basis = root @ vectors
     return FactorPosterior(
-        mean=noise.unrotate(means @ basis.T),
+        mean=noise.unrotate(thin.product(means, basis.T)),
         prior=(basis * g) @ basis.T,
         basis=basis,
         signal_variances=g,
