@@ -208,23 +208,10 @@ def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
     """Express the best iterate in the units of the data."""
     posterior = best.posterior
     n, p = search.engine.shape
-    noise = prepared.from_scaled(best.noise)
     chosen = search.best_name()
     constant = -n * p * (np.log(prepared.scale) + 0.5 * np.log(2 * np.pi))
-    scores, loadings = fix_signs(
-        posterior.svd.left * posterior.svd.singular_values, posterior.svd.right * prepared.scale
-    )
-    left, right = _signal_variance(posterior, best.noise)
     return FlagshipFit(
-        mean=posterior.mean * prepared.scale + prepared.offset,
-        centred=posterior.centred,
-        low_rank=LowRank(posterior.scores, posterior.loadings * prepared.scale),
-        signal_variance=LowRank(left, right * prepared.scale**2),
-        scores=scores,
-        loadings=loadings,
-        singular_values=posterior.svd.singular_values,
-        row_noise=noise.row,
-        col_noise=noise.col,
+        **posterior_fields(posterior, best.noise, prepared),
         diagonal_noise=prepared.from_scaled(search.finished[DIAGONAL].noise),
         elbo=posterior.elbo + constant,
         score=best.score + constant,
@@ -250,29 +237,70 @@ def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
     )
 
 
-def _signal_variance(posterior: Posterior, noise: NoiseModel) -> LowRank:
+def posterior_fields(
+    posterior: Posterior,
+    noise: NoiseModel,
+    prepared: Prepared,
+    row_share: FloatArray | None = None,
+    col_share: FloatArray | None = None,
+) -> dict[str, Any]:
+    """Return signal and noise of a fit, in the units of the data, by the names of its fields.
+
+    `row_share` and `col_share` are as in `signal_variance`.
+    """
+    scores, loadings = fix_signs(
+        posterior.svd.left * posterior.svd.singular_values, posterior.svd.right * prepared.scale
+    )
+    left, right = signal_variance(posterior, noise, row_share, col_share)
+    in_data = prepared.from_scaled(noise)
+    return {
+        "mean": posterior.mean * prepared.scale + prepared.offset,
+        "centred": posterior.centred,
+        "low_rank": LowRank(posterior.scores, posterior.loadings * prepared.scale),
+        "signal_variance": LowRank(left, right * prepared.scale**2),
+        "scores": scores,
+        "loadings": loadings,
+        "singular_values": posterior.svd.singular_values,
+        "row_noise": in_data.row,
+        "col_noise": in_data.col,
+    }
+
+
+def signal_variance(
+    posterior: Posterior,
+    noise: NoiseModel,
+    row_share: FloatArray | None = None,
+    col_share: FloatArray | None = None,
+) -> LowRank:
     """Posterior variance of every entry of ``left right'``, as thin factors.
 
     With row covariances T diag(c_i) T' of X and S diag(d_j) S' of W, the variance of
     ``x_i' w_j`` is ``x_i' S diag(d_j) S' x_i + w_j' T diag(c_i) T' w_j`` plus
     ``tr(T diag(c_i) T' S diag(d_j) S')``; each term is a product of something of i and of j.
+
+    The posterior takes every cell for observed. Where only a share of what a row (column) has to
+    say about its scores (loadings) was, their variances are divided by that share.
     """
     left: list[FloatArray] = []
     right: list[FloatArray] = []
     if posterior.right_factor is not None:
         basis = posterior.right_factor.basis
-        variances = posterior.right_factor.row_variances(noise.col)
+        col_variances = posterior.right_factor.row_variances(noise.col)
+        if col_share is not None:
+            col_variances = col_variances / col_share[:, None]
         left.append((posterior.left @ basis) ** 2)
-        right.append(variances)
+        right.append(col_variances)
     if posterior.left_factor is not None and posterior.right_factor is not None:
         k = posterior.rank
         basis = posterior.left_factor.basis
         variances = posterior.left_factor.row_variances(noise.row)
+        if row_share is not None:
+            variances = variances / row_share[:, None]
         left.append(variances)
         right.append((posterior.loadings @ basis) ** 2)
         overlap = (basis.T @ posterior.right_factor.basis[:k]) ** 2
         left.append(variances @ overlap)
-        right.append(posterior.right_factor.row_variances(noise.col))
+        right.append(col_variances)
     if not left:
         return LowRank(np.zeros((noise.row.size, 0)), np.zeros((noise.col.size, 0)))
     return LowRank(np.column_stack(left), np.column_stack(right))

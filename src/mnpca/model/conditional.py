@@ -1,0 +1,184 @@
+"""Matrix normal noise given some of its cells.
+
+With A and B the precisions among rows and columns, the missing cells m of E given the observed
+ones o are Gaussian with precision ``P_mm``, P = B kron A, and mean ``-P_mm^-1 P_mo e_o``. P is
+never formed; where both networks are sparse, ``P_mm`` is.
+"""
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from mnpca._typing import BoolArray, FloatArray, Precision
+from mnpca.model._kernels import links_of_cells, precision_of_cells
+from mnpca.model.sparse import blocks
+
+#: ``P_mm`` is formed where it has at most this many entries per cell of the matrix.
+FORMED_ENTRIES = 4.0
+#: Conditional variances are kept below this multiple of those given all other cells.
+LARGEST_INFLATION = 20.0
+
+
+class MissingNoise:
+    """The distribution of the noise in missing cells given that in all others.
+
+    Cells are listed row by row, as ``matrix[missing]`` lists them.
+
+    Parameters
+    ----------
+    missing : bool array of shape (n, p)
+        True where nothing was observed.
+    row_precision, col_precision : sparse arrays
+        A and B.
+    """
+
+    def __init__(
+        self, missing: BoolArray, row_precision: Precision, col_precision: Precision
+    ) -> None:
+        self.missing = missing
+        self.row_precision = sp.csr_array(row_precision)
+        self.col_precision = sp.csr_array(col_precision)
+        self._rows, self._cols = np.nonzero(missing)
+        row_weight, col_weight = row_precision.diagonal(), col_precision.diagonal()
+        self._weights: FloatArray = row_weight[self._rows] * col_weight[self._cols]
+        self._matrix = self._formed()
+
+    @property
+    def independent(self) -> bool:
+        """Tell whether neither side has a network, so that observed cells tell nothing."""
+        n, p = self.missing.shape
+        return bool(self.row_precision.nnz <= n and self.col_precision.nnz <= p)
+
+    def mean(
+        self,
+        residual: FloatArray,
+        start: FloatArray | None = None,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+    ) -> FloatArray:
+        """Return the conditional mean of every missing cell.
+
+        It minimises ``tr(A E B E')`` over the missing cells. Conjugate gradients, with the
+        diagonal ``a_ii b_jj`` of P as preconditioner, solve for it.
+
+        Parameters
+        ----------
+        residual : array of shape (n, p)
+            Noise of the observed cells; missing ones are not read.
+        start : array of shape (n_missing,), default=None
+            Values near the answer.
+        tol : float, default=1e-3
+            Stop when the gradient has fallen to this share of its size at zero.
+        max_iter : int, default=500
+            Most iterations.
+        """
+        cells = np.zeros(len(self._rows)) if start is None else start.copy()
+        if self.independent:
+            return np.zeros(len(self._rows))
+        pull = -self._product(np.where(self.missing, 0.0, residual))[self.missing]
+        target = tol**2 * float(np.sum(pull**2 / self._weights))
+        gradient = pull if start is None else pull - self._times(cells)
+        search = gradient / self._weights
+        slope = float(gradient @ search)
+        for _ in range(max_iter):
+            if slope <= target:
+                break
+            product = self._times(search)
+            step = slope / float(search @ product)
+            cells += step * search
+            gradient = gradient - step * product
+            scaled = gradient / self._weights
+            new_slope = float(gradient @ scaled)
+            search = scaled + (new_slope / slope) * search
+            slope = new_slope
+        return cells
+
+    def draw(self, residual: FloatArray, noise: FloatArray, *, tol: float = 1e-3) -> FloatArray:
+        """Return a draw of the missing cells from their conditional distribution.
+
+        For unconditional noise E, ``E + E[. | residual - E at the observed cells]`` has the
+        conditional distribution: mean and covariance are right, since the map from the observed
+        cells to the conditional mean is linear.
+
+        Parameters
+        ----------
+        residual : array of shape (n, p)
+            Noise of the observed cells.
+        noise : array of shape (n, p)
+            A draw of the noise of all cells, see `sample_noise`.
+        tol : float, default=1e-3
+            As in `mean`.
+        """
+        drawn: FloatArray = noise[self.missing]
+        return drawn + self.mean(residual - noise, tol=tol)
+
+    def variances(self) -> FloatArray:
+        """Approximate conditional variances of the missing cells.
+
+        The diagonal of ``P_mm^-1`` as ``1 / (P_aa - sum_b P_ab^2 / P_bb)`` over the other missing
+        cells b: exact where missing cells are linked at most in pairs, a little small beyond.
+        """
+        alone = np.zeros(self.missing.shape)
+        alone[self.missing] = 1.0 / self._weights
+        row_squares = self.row_precision.multiply(self.row_precision).tocsr()
+        col_squares = self.col_precision.multiply(self.col_precision).tocsr()
+        influence = np.asarray((row_squares @ alone) @ col_squares)[self.missing] - self._weights
+        # Where nearly everything around a cell is missing the formula leaves its range.
+        left = np.maximum(self._weights - influence, self._weights / LARGEST_INFLATION)
+        return np.asarray(1.0 / left)
+
+    def _product(self, noise: FloatArray) -> FloatArray:
+        return np.asarray((self.row_precision @ noise) @ self.col_precision)
+
+    def _times(self, cells: FloatArray) -> FloatArray:
+        """Return ``P_mm v``."""
+        if self._matrix is not None:
+            return np.asarray(self._matrix @ cells)
+        noise = np.zeros(self.missing.shape)
+        noise[self.missing] = cells
+        return self._product(noise)[self.missing]
+
+    def _formed(self) -> sp.csr_array | None:
+        """Return ``P_mm``, or None where the networks are too dense for it to be of use."""
+        size, count = self.missing.size, len(self._rows)
+        entries = self.row_precision.nnz * self.col_precision.nnz * (count / max(size, 1)) ** 2
+        if self.independent or entries > FORMED_ENTRIES * size:
+            return None
+        place = np.full(self.missing.shape, -1, np.int32)
+        place[self.missing] = np.arange(count, dtype=np.int32)
+        a, b = self.row_precision, self.col_precision
+        bounds = links_of_cells(
+            self._rows, self._cols, place, a.indptr, a.indices, b.indptr, b.indices
+        )
+        index, value = precision_of_cells(
+            self._rows,
+            self._cols,
+            place,
+            a.indptr,
+            a.indices,
+            a.data,
+            b.indptr,
+            b.indices,
+            b.data,
+            bounds,
+        )
+        return sp.csr_array((value, index, bounds), shape=(count, count))
+
+
+def sample_noise(
+    row_precision: Precision, col_precision: Precision, rng: np.random.Generator
+) -> FloatArray:
+    """Draw ``E ~ MN(0, inv A, inv B)``."""
+    white = rng.standard_normal((row_precision.shape[0], col_precision.shape[0]))
+    return _coloured(col_precision, _coloured(row_precision, white).T).T
+
+
+def _coloured(precision: Precision, white: FloatArray) -> FloatArray:
+    """Return ``L^-T Z`` with ``P = L L'``, by connected component."""
+    precision = sp.csr_array(precision)
+    noise: FloatArray = white / np.sqrt(precision.diagonal())[:, None]
+    for items, block in blocks(precision):
+        factor = np.linalg.cholesky(block)
+        noise[items] = scipy.linalg.solve_triangular(factor, white[items], lower=True, trans="T")
+    return noise
