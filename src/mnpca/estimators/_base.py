@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
+from mnpca.estimators._several import names_of_one, stack, unstack
 from mnpca.estimators._validation import validate_training
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
@@ -28,16 +29,36 @@ class MatrixNormalEstimator(
 
     # Whether X may be a scipy.sparse matrix; it is never made dense then.
     _sparse_input = False
+    # Whether X may be several matrices that share both noise networks and the loadings.
+    _several_input = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._sparse_input
+        tags.input_tags.three_d_array = self._several_input
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _validate_training(self, X):
-        """Check the training matrix; every fit begins with this. See `validate_training`."""
-        return validate_training(self, X, accept_sparse=self._sparse_input)
+        """Check the training matrix; every fit begins with this. See `validate_training`.
+
+        Several matrices come back one under the other; `n_matrices_` is their number.
+        """
+        X, n_matrices = self._stacked(X)
+        X = validate_training(self, X, accept_sparse=self._sparse_input)
+        if self._several_input:
+            self.n_matrices_ = n_matrices
+        if n_matrices is not None and hasattr(self, "sample_names_in_"):
+            self.sample_names_in_ = names_of_one(self.sample_names_in_, n_matrices)
+        return X
+
+    def _stacked(self, X):
+        """Return several matrices one under the other, and their number (None for one)."""
+        return stack(X) if self._several_input else (X, None)
+
+    def _as_fitted(self, rows):
+        """Give rows of the training data the first axis that these had, if any."""
+        return unstack(rows, getattr(self, "n_matrices_", None))
 
     def _validate_rows(self, X):
         """Check rows to project or to score."""
@@ -120,23 +141,30 @@ class MatrixNormalEstimator(
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows to project, seen or unseen.
+            Rows to project, seen or unseen; or several matrices of them, where `fit` takes these.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
+            With a first axis for the matrices where X has one.
         """
         check_is_fitted(self)
+        X, n_matrices = self._stacked(X)
         X = self._validate_rows(X)
         scores = gls_scores(X, self.col_precision_, self.components_.T, self.mean_)
-        return scores.astype(X.dtype, copy=False)
+        return unstack(scores.astype(X.dtype, copy=False), n_matrices)
 
     def inverse_transform(self, X):
         """Return the rows that have the given scores, ``X W' + mean``."""
         check_is_fitted(self)
         # A model may have no component at all.
         least = min(1, self.n_components_)
-        X = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=least)
+        X = check_array(
+            X,
+            dtype=[np.float64, np.float32],
+            ensure_min_features=least,
+            allow_nd=self._several_input,
+        )
         return X @ self.components_ + self.mean_
 
     def denoise(self):
@@ -145,9 +173,10 @@ class MatrixNormalEstimator(
         Returns
         -------
         ndarray of shape (n_samples, n_features)
+            With a first axis for the matrices where the model was fitted to several.
         """
         check_is_fitted(self)
-        return LowRank(*self.low_rank_).dense() + self.mean_
+        return self._as_fitted(LowRank(*self.low_rank_).dense() + self.mean_)
 
     def score_samples(self, X):
         """Log-likelihood of each row, seen as a new one.
@@ -155,16 +184,19 @@ class MatrixNormalEstimator(
         Returns
         -------
         ndarray of shape (n_samples,)
+            With a first axis for the matrices where X has one.
         """
         check_is_fitted(self)
+        X, n_matrices = self._stacked(X)
         X = self._validate_rows(X)
-        return row_log_likelihood(
+        values = row_log_likelihood(
             _dense(X) - self.mean_,
             self.col_precision_,
             self.components_.T,
             self.score_covariance_,
             self.noise_variance_,
         )
+        return unstack(values, n_matrices)
 
     def score(self, X, y=None):
         """Mean log-likelihood per row of held-out rows."""

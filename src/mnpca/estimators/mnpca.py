@@ -32,6 +32,9 @@ class MNPCA(MatrixNormalEstimator):
     from the residual plus the uncertainty of the signal; edges enter by score tests and are
     refitted without a penalty. See the method page of the documentation.
 
+    Several matrices of the same rows and columns, ``Y_i = 1 mean' + X_i W' + E_i``, share the mean
+    row, the loadings W and both networks; every matrix has scores and noise of its own.
+
     Parameters
     ----------
     n_components : int or "auto", default="auto"
@@ -101,6 +104,9 @@ class MNPCA(MatrixNormalEstimator):
         left. A ConvergenceWarning says so where it did not.
     noise_variance_, score_covariance_ : float, ndarray
         The distribution of a row that `score` assumes.
+    n_matrices_ : int or None
+        Number of matrices, None where `fit` was given one. With several, `denoise` and `outliers_`
+        have a first axis for them; `low_rank_` has the rows of all, one matrix after the other.
     n_features_in_, feature_names_in_, sample_names_in_
         Size and names of the training data.
 
@@ -134,6 +140,8 @@ class MNPCA(MatrixNormalEstimator):
         "verbose": ["verbose"],
     }
 
+    _several_input = True
+
     def __init__(
         self,
         n_components="auto",
@@ -163,8 +171,8 @@ class MNPCA(MatrixNormalEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
+        X : array-like of shape (n_samples, n_features) or (n_matrices, n_samples, n_features)
+            Data: one matrix, or several as an array with three axes or as a list.
         y : None
             Ignored.
         callback : callable, default=None
@@ -188,9 +196,13 @@ class MNPCA(MatrixNormalEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
             seed=self._seed(),
+            n_matrices=self.n_matrices_ or 1,
         )
         with (
-            self._progress(X, callback, checkpoint, resume_from) as (report, resume),
+            self._progress(self._as_fitted(X), callback, checkpoint, resume_from) as (
+                report,
+                resume,
+            ),
             worker_threads(self.n_jobs),
         ):
             chosen = choose_model(
@@ -221,6 +233,8 @@ class MNPCA(MatrixNormalEstimator):
             "candidates": [asdict(trial) for trial in chosen.noise_trials],
         }
         self.outliers_ = chosen.outliers
+        if chosen.outliers is not None:
+            self.outliers_ = self._as_fitted(chosen.outliers)
         change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
         self.converged_ = fit.converged or change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
@@ -231,7 +245,7 @@ class MNPCA(MatrixNormalEstimator):
             low_rank=fit.low_rank,
             components=fit.loadings.T,
             singular_values=fit.singular_values,
-            row_precision=fit.row_noise.precision,
+            row_precision=fit.row_noise.single.precision,
             col_precision=fit.col_noise.precision,
         )
         self.model_check_ = {
@@ -288,4 +302,4 @@ class MNPCA(MatrixNormalEstimator):
         if not return_std:
             return signal
         variance = LowRank(*self.signal_variance_).dense()
-        return signal, np.sqrt(np.maximum(variance, 0.0))
+        return signal, self._as_fitted(np.sqrt(np.maximum(variance, 0.0)))

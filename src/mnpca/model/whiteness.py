@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import Engine, engine_for
@@ -87,11 +88,14 @@ def whiteness(
     row_precision: sp.csr_array,
     col_precision: sp.csr_array,
     *,
+    copies: int = 1,
     seed: int = 0,
 ) -> Whiteness:
     """Measure the whiteness of ``A^(1/2) (Y - 1 mean' - signal) B^(1/2)``.
 
-    Rows and columns beyond `LARGEST_SAMPLE` are sampled: a part of a white matrix is white.
+    Rows and columns beyond `LARGEST_SAMPLE` are sampled: a part of a white matrix is white. Of
+    several matrices, one under the other, whole ones are sampled, and two rows are compared over
+    all of these.
 
     Parameters
     ----------
@@ -101,13 +105,15 @@ def whiteness(
         The fitted mean row and signal.
     row_precision, col_precision : sparse arrays
         A and B.
+    copies : int
+        Number of matrices in Y; A covers all their rows.
     seed : int
         Of the sample of rows and columns.
     """
     engine = engine_for(observed)
     n, p = engine.shape
     rng = np.random.default_rng(seed)
-    rows, cols = _sample(n, rng), _sample(p, rng)
+    rows, cols = _sample(n, rng, copies), _sample(p, rng)
     whitened = _whitened_residual(engine, mean, low_rank, row_precision, col_precision, rows, cols)
     # The fit has taken this many directions out of the rows and out of the columns.
     taken = low_rank.left.shape[1] + int(np.any(mean))
@@ -116,8 +122,12 @@ def whiteness(
     singular_values = scipy.linalg.svdvals(whitened)
     size = float(np.sqrt(np.mean(whitened**2) * whitened.size / (n_free * p_free)))
     singular_values = singular_values[: min(n_free, p_free)] / max(size, np.finfo(float).tiny)
-    row_correlation, row_linked = _correlation(whitened, p_free)
-    col_correlation, col_linked = _correlation(whitened.T, n_free)
+    taken_copies = max(len(rows) * copies // n, 1)
+    alike = np.concatenate(np.split(whitened, taken_copies), axis=1)
+    row_correlation, row_linked = _correlation(alike, p_free * taken_copies)
+    # Many matrices with few columns show the directions taken out of these as correlations.
+    hidden = taken_cols if copies > 1 else 0
+    col_correlation, col_linked = _correlation(whitened.T, n_free, hidden)
     return Whiteness(
         row_correlation=row_correlation,
         col_correlation=col_correlation,
@@ -154,11 +164,12 @@ def _marchenko_pastur_cdf(x: FloatArray, ratio: float, points: int = 2001) -> Fl
     return law
 
 
-def _correlation(items: FloatArray, n_observations: int) -> tuple[float, float]:
+def _correlation(items: FloatArray, n_observations: int, taken: int = 0) -> tuple[float, float]:
     """Correlations between the rows of a matrix: their size beyond chance, and how many are large.
 
     The first is ``sqrt(mean r^2 - 1/m)``, the second the share of pairs above
-    ``1.75 sqrt(log q / m)``, the threshold of the graph step.
+    ``1.75 sqrt(log q / m)``, the threshold of the graph step. White noise of q items less t
+    directions at random has mean square correlation ``t / (q - 1) / (q - t)`` on top.
     """
     q = len(items)
     if q < 2:
@@ -169,14 +180,19 @@ def _correlation(items: FloatArray, n_observations: int) -> tuple[float, float]:
     np.fill_diagonal(squares, 0.0)
     n_pairs = q * (q - 1)
     excess = float(squares.sum()) / n_pairs - 1.0 / n_observations
+    excess -= taken / ((q - 1) * max(q - taken, 1))
     threshold = 1.75**2 * np.log(q) / items.shape[1]
     return float(np.sqrt(max(excess, 0.0))), float(np.sum(squares > threshold)) / n_pairs
 
 
-def _sample(size: int, rng: np.random.Generator) -> IntArray:
+def _sample(size: int, rng: np.random.Generator, copies: int = 1) -> IntArray:
     if size <= LARGEST_SAMPLE:
         return np.arange(size)
-    return np.sort(rng.choice(size, LARGEST_SAMPLE, replace=False))
+    if copies == 1:
+        return np.sort(rng.choice(size, LARGEST_SAMPLE, replace=False))
+    items = size // copies
+    chosen = np.sort(rng.choice(copies, max(LARGEST_SAMPLE // items, 1), replace=False))
+    return np.asarray((items * chosen[:, None] + np.arange(items)).ravel())
 
 
 def _whitened_residual(
@@ -201,11 +217,15 @@ def _whitened_residual(
 
 def _root_rows(precision: sp.csr_array, items: IntArray) -> sp.csr_array:
     """Rows `items` of F' where ``P = F F'`` with F lower triangular, by connected component."""
-    root = sp.lil_array(precision.shape)
-    root.setdiag(np.sqrt(precision.diagonal()))
-    wanted = np.zeros(precision.shape[0], dtype=bool)
-    wanted[items] = True
-    for members, block in blocks(precision):
-        if wanted[members].any():
-            root[np.ix_(members, members)] = np.linalg.cholesky(block).T
-    return sp.csr_array(root)[items]
+    count, label = connected_components(precision, directed=False)
+    touched = np.zeros(count, dtype=bool)
+    touched[label[items]] = True
+    members = np.flatnonzero(touched[label])
+    part = sp.csr_array(precision[members][:, members])
+    root = sp.lil_array(part.shape)
+    root.setdiag(np.sqrt(part.diagonal()))
+    for places, block in blocks(part):
+        root[np.ix_(places, places)] = np.linalg.cholesky(block).T
+    rows = sp.csr_array(root)[np.searchsorted(members, items)].tocoo()
+    entries = (rows.data, (rows.coords[0], members[rows.coords[1]]))
+    return sp.csr_array(entries, shape=(len(items), len(label)))

@@ -39,6 +39,8 @@ class NoiseTrial:
         Evidence lower bound less the price of the edges.
     residual : Whiteness
         Of what the fit leaves over.
+    n_matrices : int
+        How many matrices were fitted together.
     """
 
     structure: Structure
@@ -49,6 +51,7 @@ class NoiseTrial:
     signal_strength: float
     score: float
     residual: Whiteness
+    n_matrices: int = 1
 
     @classmethod
     def of(cls, Y: Any, fit: FlagshipFit, structure: Structure) -> "NoiseTrial":
@@ -56,9 +59,14 @@ class NoiseTrial:
         edge = np.sqrt(Y.shape[0]) + np.sqrt(Y.shape[1])
         strengths = fit.singular_values / edge
         residual = whiteness(
-            Y, fit.mean, fit.low_rank, fit.row_noise.precision, fit.col_noise.precision
+            Y,
+            fit.mean,
+            fit.low_rank,
+            fit.row_noise.precision,
+            fit.col_noise.precision,
+            copies=fit.row_noise.copies,
         )
-        row_partners = residual.row_linked * (Y.shape[0] - 1)
+        row_partners = residual.row_linked * (fit.row_noise.single.size - 1)
         col_partners = residual.col_linked * (Y.shape[1] - 1)
         return cls(
             structure=structure,
@@ -69,11 +77,18 @@ class NoiseTrial:
             signal_strength=float(np.log(np.maximum(strengths, 1.0)).sum()),
             score=fit.score,
             residual=residual,
+            n_matrices=fit.row_noise.copies,
         )
 
     @property
     def sparse_graph_possible(self) -> bool:
-        """Tell whether the correlations left over are few enough to be a sparse network."""
+        """Tell whether the correlations left over are few enough to be a sparse network.
+
+        Several matrices show the correlation of items that are far apart in a sparse network,
+        too; there only the fit itself can tell.
+        """
+        if self.n_matrices > 1:
+            return True
         share = max(self.residual.row_linked, self.residual.col_linked)
         return share <= DENSEST_GRAPH and self.partners <= MOST_PARTNERS
 
