@@ -89,8 +89,7 @@ def select_graph(
             found = _scored_pairs(correlation, fit, lack, unit, candidates, levels.enter)
         if len(found.i) == 0:
             break
-        pairs = _with_edges(found, fit)
-        pairs = _limit_degree(pairs, size, most)
+        pairs = _limit_degree(_in_order(_with_edges(found, fit), size), size, most)
         refitted = _refit_and_prune(correlation, pairs, fit, levels.stay * unit)
         settled = fit is not None and np.array_equal(
             np.sort(refitted.support.keys), np.sort(fit.support.keys)
@@ -179,6 +178,12 @@ def _with_edges(found: Pairs, fit: SupportFit | None) -> Pairs:
         np.concatenate([support.j, found.j]),
         np.concatenate([np.full(support.n_edges, np.inf), found.value]),
     )
+
+
+def _in_order(pairs: Pairs, size: int) -> Pairs:
+    """Sort the pairs: an engine may find them in any order, and the refit depends on it."""
+    order = np.argsort(pairs.i * size + pairs.j)
+    return Pairs(*(column[order] for column in pairs))
 
 
 def _limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
