@@ -73,3 +73,18 @@ def test_singular_block_is_repaired():
     i, j = np.triu_indices(12, 1)
     fit = SupportFit(Support(12, i, j), gram.entries(i, j), gram)
     assert np.linalg.eigvalsh(fit.precision().toarray())[0] > 0
+
+
+@pytest.mark.parametrize("small", [0, 32])
+def test_indefinite_components_are_found(small, monkeypatch):
+    monkeypatch.setattr("mnpca.solvers.flagship.support.SMALL", small)
+    edges = np.array([(0, 1), (1, 2), (0, 2), (4, 5), (5, 6), (4, 6)])
+    gram = correlation_of(np.eye(8), 400, 0)
+    i, j = edges.T
+    fit = SupportFit(Support(8, i, j), gram.entries(i, j), gram)
+    nothing = np.zeros(2, dtype=bool)
+    assert not fit._indefinite(nothing).any()
+    fit.edge_values[3:] = -0.6 * fit.diagonal[4:7].mean()
+    lowest = [np.linalg.eigvalsh(fit._block(c))[0] for c in range(2)]
+    assert lowest[0] > 0 > lowest[1]
+    np.testing.assert_array_equal(fit._indefinite(nothing), [False, True])

@@ -178,6 +178,37 @@ def fit_components(
 
 
 @njit(cache=True, nogil=True)
+def indefinite_components(
+    wanted, indptr, neighbours, edge_number, order, bounds, place, diagonal, edge_values
+):
+    """Tell which of the wanted components' precisions fail a Cholesky factorisation."""
+    failed = np.zeros(len(wanted), np.bool_)
+    for w in range(len(wanted)):
+        first = bounds[wanted[w]]
+        q = bounds[wanted[w] + 1] - first
+        block = np.zeros((q, q))
+        for a in range(q):
+            i = order[first + a]
+            block[a, a] = diagonal[i]
+            for u in range(indptr[i], indptr[i + 1]):
+                block[a, place[neighbours[u]]] = edge_values[edge_number[u]]
+        for a in range(q):
+            for b in range(a + 1):
+                total = block[a, b]
+                for c in range(b):
+                    total -= block[a, c] * block[b, c]
+                if a > b:
+                    block[a, b] = total / block[b, b]
+                elif total > 0.0:
+                    block[a, a] = np.sqrt(total)
+                else:
+                    failed[w] = True
+            if failed[w]:
+                break
+    return failed
+
+
+@njit(cache=True, nogil=True)
 def copy_covariance(
     order, bounds, offsets, covariance, old_component, old_place, old_bounds, old_offsets, old
 ):

@@ -9,6 +9,9 @@ from mnpca._typing import BoolArray, FloatArray, IntArray
 from mnpca.engines.base import Gram
 from mnpca.solvers.flagship import _support_kernels as kernels
 
+#: Components up to this size are factorised in a compiled loop, larger ones by LAPACK.
+SMALL = 32
+
 
 class Support:
     """A graph (edges i < j) and its connected components."""
@@ -159,9 +162,23 @@ class SupportFit:
         reach += np.bincount(support.j, weights=linked, minlength=support.size)
         doubtful = support.component[(reach >= self.diagonal) & (support.component >= 0)]
         failed = np.zeros_like(known)
-        for c in np.unique(doubtful):
-            if known[c] or support.bounds[c + 1] - support.bounds[c] == 2:
-                continue
+        sizes = np.diff(support.bounds)
+        doubtful = np.unique(doubtful)
+        doubtful = doubtful[~known[doubtful] & (sizes[doubtful] > 2)]
+        # There can be many thousands of small ones.
+        small = sizes[doubtful] <= SMALL
+        failed[doubtful[small]] = kernels.indefinite_components(
+            doubtful[small],
+            support.indptr,
+            support.neighbours,
+            support.edge_number,
+            support.order,
+            support.bounds,
+            support.place,
+            self.diagonal,
+            self.edge_values,
+        )
+        for c in doubtful[~small]:
             try:
                 np.linalg.cholesky(self._block(c))
             except np.linalg.LinAlgError:
