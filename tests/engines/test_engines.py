@@ -31,7 +31,7 @@ def formed(request, monkeypatch):
         monkeypatch.setattr("mnpca.engines.array_api.DENSE_PRECISION", 4)
         monkeypatch.setattr("mnpca.engines.device_gram.HOST_TILE", 7)
         monkeypatch.setattr("mnpca.engines.device_gram.DEVICE_TILE", 7)
-        monkeypatch.setattr("mnpca.engines.transfer.ROOM", 100)
+        monkeypatch.setattr("mnpca.engines.device.ROOM", 100)
         monkeypatch.setattr("mnpca.engines.array_api.SUMMED", 11)
 
 

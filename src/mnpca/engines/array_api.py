@@ -7,11 +7,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.arrays import Array, is_torch, namespace
+from mnpca.engines.arrays import Array, is_torch, like, namespace, to_numpy
 from mnpca.engines.base import Weights
+from mnpca.engines.device import empty, indices, pieces, sparse_times
 from mnpca.engines.device_gram import DeviceFactorGram, DeviceFormedGram
 from mnpca.engines.threads import slices
-from mnpca.engines.transfer import empty, indices, like, pieces, sparse_times, to_host
 
 #: Rows whose products are summed in the matrix's own type; the sums of these are float64.
 SUMMED = 65536
@@ -51,7 +51,7 @@ class ArrayEngine:
         n, p = self.shape
         total = np.zeros(p)
         for part in pieces(n, p):
-            total += to_host(self.xp.sum(self.matrix[part, :], axis=0, dtype=self.xp.float64))
+            total += to_numpy(self.xp.sum(self.matrix[part, :], axis=0, dtype=self.xp.float64))
         return total / n
 
     def mean_square(self, offset: FloatArray) -> float:
@@ -77,22 +77,22 @@ class ArrayEngine:
         """Return the entries of the given rows and columns as a float64 array on the host."""
         some = self.xp.take(self.matrix, indices(rows, self.matrix), axis=0)
         part = self.xp.take(some, indices(cols, self.matrix), axis=1)
-        return to_host(part).astype(np.float64)
+        return to_numpy(part).astype(np.float64)
 
     def row_blocks(self) -> Iterator[FloatArray]:
         """Yield the rows in order as NumPy arrays of some rows each."""
         n, p = self.shape
         for part in pieces(n, p):
-            yield to_host(self.matrix[part, :])
+            yield to_numpy(self.matrix[part, :])
 
     def times(self, right: FloatArray) -> FloatArray:
         """Return ``Y V`` for a thin V."""
-        return to_host(self.matrix @ like(right, self.matrix)).astype(np.float64)
+        return to_numpy(self.matrix @ like(right, self.matrix)).astype(np.float64)
 
     def transposed_times(self, left: FloatArray) -> FloatArray:
         """Return ``Y' U`` for a thin U."""
         factor = like(left, self.matrix)
-        return to_host(self._summed(lambda part: self.matrix[part, :].T @ factor[part, :]))
+        return to_numpy(self._summed(lambda part: self.matrix[part, :].T @ factor[part, :]))
 
     def squares(self) -> "DeviceSquares":
         """Return the squared entries of Y."""
@@ -204,12 +204,12 @@ class DeviceSquares:
 
     def row_sums(self, col_weights: FloatArray) -> FloatArray:
         """Return ``sum_j w_j y_ij^2`` of every row i."""
-        return to_host(self._squares @ like(col_weights, self._squares)).astype(np.float64)
+        return to_numpy(self._squares @ like(col_weights, self._squares)).astype(np.float64)
 
     def col_sums(self, row_weights: FloatArray) -> FloatArray:
         """Return ``sum_i w_i y_ij^2`` of every column j."""
         weights = like(row_weights, self._squares)
         total = np.zeros(self._squares.shape[1])
         for part in slices(len(row_weights), SUMMED):
-            total += to_host(weights[part] @ self._squares[part, :])
+            total += to_numpy(weights[part] @ self._squares[part, :])
         return total

@@ -100,12 +100,20 @@ def to_numpy(array: Array) -> np.ndarray:
     return np.asarray(array)
 
 
-def like(array: Any, reference: Array) -> Array:
-    """Return a host array as one that lives where the reference does, with its type."""
+def like(array: Any, reference: Array, dtype: Any = None) -> Array:
+    """Return a host array as one that lives where the reference does, with its type or a given one.
+
+    It never shares memory with the host array, except where that is NumPy's own place.
+    """
+    dtype = dtype or reference.dtype
     if isinstance(reference, np.ndarray):
-        return np.asarray(array, dtype=reference.dtype)
+        return np.asarray(array, dtype=dtype)
     xp = namespace(reference)
-    return xp.asarray(np.asarray(array), dtype=reference.dtype, device=reference.device)
+    values = np.ascontiguousarray(array)
+    if is_torch(reference):
+        moved = xp.from_numpy(values if values.flags.writeable else values.copy())
+        return moved.to(device=reference.device, dtype=dtype, copy=True)
+    return xp.astype(xp.asarray(values, device=reference.device), dtype)
 
 
 def astype(array: Array, name: str) -> Array:

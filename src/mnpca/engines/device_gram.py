@@ -4,8 +4,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.arrays import Array, namespace
+from mnpca.engines.arrays import Array, like, namespace, to_numpy
 from mnpca.engines.base import Pairs
+from mnpca.engines.device import (
+    empty,
+    indices,
+    on_accelerator,
+    pieces,
+    rough_products,
+    sparse_times,
+)
 from mnpca.engines.sparse_part import (
     add_sparse_blocks,
     large_with_sparse,
@@ -13,16 +21,6 @@ from mnpca.engines.sparse_part import (
     sparse_entries,
 )
 from mnpca.engines.threads import slices
-from mnpca.engines.transfer import (
-    empty,
-    indices,
-    like,
-    on_accelerator,
-    pieces,
-    rough_products,
-    sparse_times,
-    to_host,
-)
 
 #: Rows and columns of one tile of the screening pass, on an accelerator and on the host.
 DEVICE_TILE = 8192
@@ -45,7 +43,7 @@ class DeviceFormedGram:
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of G (without `extra`)."""
-        return to_host(namespace(self.gram).linalg.diagonal(self.gram)).astype(np.float64)
+        return to_numpy(namespace(self.gram).linalg.diagonal(self.gram)).astype(np.float64)
 
     def rescale(self, weights: FloatArray) -> None:
         """Multiply row and column i by ``weights[i]``."""
@@ -88,7 +86,7 @@ class DeviceFormedGram:
         xp = namespace(self.gram)
         flat = xp.reshape(self.gram, (-1,))
         places = np.asarray(i, np.int64) * self.size + j
-        return to_host(xp.take(flat, indices(places, flat))).astype(np.float64)
+        return to_numpy(xp.take(flat, indices(places, flat))).astype(np.float64)
 
 
 class DeviceFactorGram:
@@ -112,7 +110,7 @@ class DeviceFactorGram:
             xp.sum(self.left[part, :] * self.right[part, :], axis=1)
             for part in pieces(self.size, width)
         ]
-        return np.concatenate([to_host(part) for part in sums]).astype(np.float64)
+        return np.concatenate([to_numpy(part) for part in sums]).astype(np.float64)
 
     def rescale(self, weights: FloatArray) -> None:
         """Multiply row and column i by ``weights[i]``, in place."""
@@ -128,7 +126,7 @@ class DeviceFactorGram:
         for part in pieces(len(i), self.right.shape[1]):
             a = xp.take(self.left, indices(i[part], self.left), axis=0)
             a *= xp.take(self.right, indices(j[part], self.left), axis=0)
-            values[part] = to_host(xp.sum(a, axis=1))
+            values[part] = to_numpy(xp.sum(a, axis=1))
         return values + sparse_entries(self.extra, i, j)
 
     def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
@@ -188,7 +186,7 @@ class DeviceFactorGram:
         left, right = (
             xp.reshape(xp.take(factor, places, axis=0), shape) for factor in (self.left, self.right)
         )
-        product = to_host(left @ xp.permute_dims(right, (0, 2, 1))).astype(np.float64)
+        product = to_numpy(left @ xp.permute_dims(right, (0, 2, 1))).astype(np.float64)
         return np.asarray((product + product.transpose(0, 2, 1)) / 2)
 
 
@@ -200,5 +198,5 @@ def _large(tile: Array, i0: int, j0: int, level: float) -> Pairs:
         rows = indices(i0 + np.arange(tile.shape[0]), tile)
         cols = indices(j0 + np.arange(tile.shape[1]), tile)
         large = large & (cols[None, :] > rows[:, None])
-    i, j = (to_host(side) for side in xp.nonzero(large))
-    return Pairs(i + i0, j + j0, to_host(tile[large]).astype(np.float64))
+    i, j = (to_numpy(side) for side in xp.nonzero(large))
+    return Pairs(i + i0, j + j0, to_numpy(tile[large]).astype(np.float64))

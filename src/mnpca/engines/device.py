@@ -1,46 +1,18 @@
-"""Between the host and wherever an array lives, and the operations the standard has no name for."""
+"""Operations on a matrix outside NumPy that the array API standard has no name for."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.arrays import Array, is_torch, namespace
+from mnpca._typing import IntArray
+from mnpca.engines.arrays import Array, is_torch, like, namespace
 from mnpca.engines.threads import slices
 
 #: Numbers in a temporary on the device; larger work is done in pieces.
 ROOM = 2**27
-
-
-def to_host(array: Array) -> np.ndarray:
-    """Return an array's values as a NumPy array."""
-    if isinstance(array, np.ndarray):
-        return array
-    if is_torch(array):
-        values: np.ndarray = array.detach().cpu().numpy()
-        return values
-    from array_api_compat import to_device
-
-    with suppress(ValueError):  # a library whose devices have other names is on the host
-        array = to_device(array, "cpu")
-    return np.asarray(array)
-
-
-def like(values: FloatArray | IntArray, model: Array, dtype: Any = None) -> Array:
-    """Return a NumPy array's values where `model` lives, in its type (or the given one)."""
-    xp = namespace(model)
-    if isinstance(model, np.ndarray):
-        return np.asarray(values, dtype=dtype or model.dtype)
-    from array_api_compat import device
-
-    values = np.ascontiguousarray(values)
-    if is_torch(model):  # the values may belong to somebody who does not want them changed
-        moved = xp.from_numpy(values if values.flags.writeable else values.copy())
-        return moved.to(device=model.device, dtype=dtype or model.dtype, copy=True)
-    return xp.astype(xp.asarray(values, device=device(model)), dtype or model.dtype)
 
 
 def indices(values: IntArray, model: Array) -> Array:
@@ -117,6 +89,4 @@ def empty(shape: tuple[int, ...], model: Array, dtype: Any = None) -> Array:
     xp = namespace(model)
     if isinstance(model, np.ndarray):
         return np.empty(shape, dtype or model.dtype)
-    from array_api_compat import device
-
-    return xp.empty(shape, dtype=dtype or model.dtype, device=device(model))
+    return xp.empty(shape, dtype=dtype or model.dtype, device=model.device)
