@@ -7,7 +7,7 @@ import numpy as np
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.engines.base import Engine
 
-__all__ = ["Engine", "engine_for"]
+__all__ = ["Engine", "engine_for", "is_dask", "reads_in_blocks"]
 
 
 def engine_for(matrix: Any) -> Engine:
@@ -16,7 +16,8 @@ def engine_for(matrix: Any) -> Engine:
     Parameters
     ----------
     matrix : ndarray, array of torch, CuPy or another array API library, or Engine
-        An engine is returned as it is.
+        An engine is returned as it is. A memory-mapped array and a dask array are read in blocks
+        of rows.
 
     Raises
     ------
@@ -32,6 +33,10 @@ def engine_for(matrix: Any) -> Engine:
     """
     if isinstance(matrix, Engine):
         return matrix
+    if reads_in_blocks(matrix):
+        from mnpca.engines.chunked import ChunkedEngine
+
+        return ChunkedEngine(_rows(matrix))
     if isinstance(matrix, np.ndarray):
         from mnpca.engines.dense import DenseEngine
 
@@ -41,3 +46,23 @@ def engine_for(matrix: Any) -> Engine:
 
         return ArrayEngine(matrix)
     raise TypeError(f"No engine for a matrix of type {type(matrix).__name__}. Use a NumPy array.")
+
+
+def is_dask(array: Any) -> bool:
+    """Tell whether an array is a dask array, without importing dask."""
+    return type(array).__module__.startswith("dask.array")
+
+
+def reads_in_blocks(matrix: Any) -> bool:
+    """Tell whether a matrix is not in memory and should not be."""
+    return isinstance(matrix, np.memmap) or is_dask(matrix)
+
+
+def _rows(matrix: Any) -> Any:
+    if is_dask(matrix):
+        from mnpca.engines.dask_rows import DaskRows
+
+        return DaskRows.of(matrix)
+    from mnpca.engines.rows import LocalRows
+
+    return LocalRows(matrix)

@@ -21,23 +21,6 @@ def times_sparse(rows, indptr, indices, data):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def weighted_inner(left, right, indptr, indices, data):
-    """sum_ij P_ij <left_i, right_j> for a symmetric sparse P."""
-    total = 0.0
-    for i in range(len(indptr) - 1):
-        for u in range(indptr[i], indptr[i + 1]):
-            j = indices[u]
-            if j > i:
-                continue
-            dot = left.dtype.type(0)
-            a, b = left[i], right[j]
-            for c in range(len(a)):
-                dot += a[c] * b[c]
-            total += data[u] * dot * (1.0 if i == j else 2.0)
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
 def pair_dots(left, right, i, j):
     """<left_i, right_j> of each listed pair."""
     out = np.empty(len(i))

@@ -1,6 +1,7 @@
 """The data matrix as one NumPy array in memory."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -8,11 +9,17 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
+from mnpca.engines.base import Gram
 from mnpca.engines.gram import FactorGram
 from mnpca.engines.threads import each, slices
 
+if TYPE_CHECKING:
+    from mnpca.engines.chunked import ChunkedEngine
+
 #: Rows of the matrix that one pass holds as a temporary.
 BLOCK = 1024
+#: With so many times more rows than columns the Gram matrix of the columns is formed.
+TALL = 4
 
 
 class DenseEngine:
@@ -89,7 +96,7 @@ class DenseEngine:
         product = np.empty((p, width))
 
         def fill(part: slice) -> None:
-            product[part] = self.matrix[:, part].T @ left
+            product[part] = long_sums(self.matrix[:, part], left)
 
         each(fill, slices(p, BLOCK))
         return product
@@ -106,32 +113,17 @@ class DenseEngine:
 
     def weighted_norm(self, row_precision: FloatArray | sp.csr_array, col_precision) -> float:
         """Return ``tr(A Y B Y')``."""
-        if not sp.issparse(row_precision):
-            total = 0.0
-            for start in range(0, self.shape[0], BLOCK):
-                rows = self.matrix[start : start + BLOCK]
-                filtered = _filter(rows, col_precision)
-                norms = np.einsum("ij,ij->i", filtered, rows).astype(np.float64)
-                total += float(norms @ row_precision[start : start + BLOCK])
-            return total
-        filtered = _filter(self.matrix, col_precision)
-        return float(
-            _kernels.weighted_inner(
-                filtered,
-                self.matrix,
-                row_precision.indptr,
-                row_precision.indices,
-                row_precision.data,
-            )
-        )
+        return self._in_blocks().weighted_norm(row_precision, col_precision)
 
     def row_gram(self, left, right, col_precision, thin, spread) -> FactorGram:
         """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
         return _gram(self._residual(left, right, len(spread)), col_precision, thin, spread)
 
-    def col_gram(self, left, right, row_precision, thin, spread) -> FactorGram:
+    def col_gram(self, left, right, row_precision, thin, spread) -> Gram:
         """Return ``R' A R + thin spread thin'`` among columns, R = Y - left right'."""
         n, p = self.shape
+        if n >= TALL * p:
+            return self._in_blocks().col_gram(left, right, row_precision, thin, spread)
         left_t = np.ascontiguousarray(left.T.astype(self.matrix.dtype))
         right = np.asarray(right)
         residual = np.empty((p, n + len(spread)), self.matrix.dtype)
@@ -142,6 +134,13 @@ class DenseEngine:
 
         each(fill, slices(p, 256))
         return _gram(residual, row_precision, thin, spread)
+
+    def _in_blocks(self) -> "ChunkedEngine":
+        """Return the engine that goes through the same rows block by block."""
+        from mnpca.engines.chunked import ChunkedEngine
+        from mnpca.engines.rows import LocalRows
+
+        return ChunkedEngine(LocalRows(self.matrix))
 
     def _residual(self, left, right, spare: int = 0) -> FloatArray:
         """Return ``Y - left right'`` with room for `spare` more columns."""
@@ -169,10 +168,18 @@ class Squares:
 
     def col_sums(self, row_weights: FloatArray) -> FloatArray:
         """Return ``sum_i w_i y_ij^2`` of every column j."""
-        return (row_weights.astype(self._squares.dtype) @ self._squares).astype(np.float64)
+        return long_sums(self._squares, row_weights.astype(self._squares.dtype))
 
 
-def _filter(rows: FloatArray, precision: FloatArray | sp.csr_array) -> FloatArray:
+def long_sums(rows: FloatArray, left: FloatArray) -> FloatArray:
+    """Return ``rows' left``: float32 sums over `BLOCK` rows each, added up in float64."""
+    total = np.zeros((rows.shape[1], *left.shape[1:]))
+    for part in slices(len(rows), BLOCK):
+        total += rows[part].T @ left[part]
+    return total
+
+
+def filter_rows(rows: FloatArray, precision: FloatArray | sp.csr_array) -> FloatArray:
     """Return ``rows @ precision``."""
     if not sp.issparse(precision):
         return rows * precision.astype(rows.dtype)
@@ -187,7 +194,7 @@ def _gram(residual: FloatArray, precision, thin: FloatArray, spread: FloatArray)
     filtered = np.empty_like(residual)
 
     def fill(part: slice) -> None:
-        filtered[part, :m] = _filter(residual[part, :m], precision)
+        filtered[part, :m] = filter_rows(residual[part, :m], precision)
 
     each(fill, slices(len(residual), BLOCK))
     residual[:, m:] = thin

@@ -45,6 +45,12 @@ def each(function: Callable[[Piece], Result], pieces: Iterable[Piece]) -> list[R
     return list(map(function, pieces) if pool is None else pool.map(function, pieces))
 
 
+def stream(function: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterator[Result]:
+    """Yield a function of every piece in order; a result that was taken is not kept."""
+    pool = _pool.get()
+    return map(function, pieces) if pool is None else pool.map(function, pieces)
+
+
 def slices(size: int, length: int) -> list[slice]:
     """Cut ``range(size)`` into slices of the given length."""
     return [slice(start, min(start + length, size)) for start in range(0, size, length)]
