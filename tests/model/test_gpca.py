@@ -107,6 +107,68 @@ def test_truncated_svd_of_a_large_sparse_matrix():
     np.testing.assert_allclose(truncated_svd(Y, 5).singular_values, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
+def test_truncated_svd_of_a_small_matrix(shape):
+    Y = np.random.default_rng(3).standard_normal(shape)
+    found = truncated_svd(Y, 3)
+    u, values, vt = np.linalg.svd(Y, full_matrices=False)
+    np.testing.assert_allclose(found.singular_values, values[:3])
+    np.testing.assert_allclose(found.low_rank().dense(), (u[:, :3] * values[:3]) @ vt[:3])
+
+
+def test_sparse_data_stay_sparse(monkeypatch):
+    Y = sp.random_array((60, 40), density=0.1, rng=np.random.default_rng(0), format="csr")
+    mean = np.asarray(Y.mean(axis=0)).ravel()
+    expected = np.linalg.svd(Y.toarray() - mean, compute_uv=False)[:3]
+    monkeypatch.setattr(CentredMatrix, "dense", lambda self: pytest.fail("made dense"))
+    np.testing.assert_allclose(truncated_svd(Y, 3, mean=mean).singular_values, expected)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("scale", [1e-25, 1e-9, 1e9, 1e25])
+def test_the_unit_of_the_data_does_not_matter(data, solver, scale):
+    """Same vectors, same number of iterations; what counts as zero is relative."""
+    for kinds in (("partly zero", "laplacian"), ("identity", "identity")):
+        pair = metrics(kinds[0], 40, 1), metrics(kinds[1], 30, 2)
+        one = solve(data, *pair, solver=solver)[0]
+        other = solve(scale * data, *pair, solver=solver)[0]
+        np.testing.assert_allclose(other.singular_values / scale, one.singular_values, rtol=1e-9)
+        np.testing.assert_allclose(other.right, one.right, atol=1e-7)
+        assert other.n_iter == one.n_iter
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kind", ["identity", "partly zero", "sparse laplacian"])
+def test_data_without_anything_in_them(solver, kind):
+    parts, *_ = solve(np.zeros((40, 30)), metrics(kind, 40, 1), metrics(kind, 30, 2), solver=solver)
+    assert parts.converged
+    assert np.array_equal(parts.singular_values, np.zeros(3))
+    assert np.isfinite(parts.left).all()
+    assert np.isfinite(parts.right).all()
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_data_of_low_rank_are_found_at_once(scale):
+    rng = np.random.default_rng(4)
+    Y = scale * rng.standard_normal((40, 2)) @ rng.standard_normal((2, 30))
+    krylov, *_ = solve(Y, None, None, k=3, solver="krylov")
+    assert krylov.converged
+    assert krylov.n_iter == 1
+    power, *_ = solve(Y, None, None, k=4, solver="power")
+    assert power.converged
+    assert np.array_equal(power.singular_values[2:], np.zeros(2))
+    assert not power.left[:, 2:].any()
+    single, *_ = solve(Y[:, :1] @ Y[:1], None, None, k=1, solver="power")
+    assert single.n_iter == 2
+
+
+def test_with_tol_zero_the_values_settle(data):
+    for scale in (1e-9, 1.0, 1e9):
+        parts, *_ = solve(scale * data, None, None, solver="krylov", tol=0.0)
+        assert parts.converged
+        assert parts.n_iter < 100
+
+
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_fewer_dimensions_than_components(data, solver):
     thin = np.outer(np.arange(40.0), np.arange(30.0))
@@ -124,8 +186,12 @@ def test_repeated_singular_values():
 
 def test_power_method_says_when_it_is_not_done(data):
     row, col = (Metric(size) for size in data.shape)
-    assert not gpca(CentredMatrix(data), 2, row, col, solver="power", max_iter=2).converged
-    assert not gpca(CentredMatrix(data), 2, row, col, solver="krylov", tol=0, max_iter=1).converged
+    for solver in ("power", "krylov"):
+        for limit in (1, 2):
+            options = {"solver": solver, "tol": 0.0, "max_iter": limit}
+            parts = gpca(CentredMatrix(data), 2, row, col, **options)
+            assert not parts.converged
+            assert parts.n_iter == limit
 
 
 INDEFINITE = np.eye(40) - 0.5 * np.ones((40, 40))
@@ -142,6 +208,12 @@ def test_negative_metrics_are_refused(data, solver, metric):
 def test_negative_operators_are_refused(data, solver):
     with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
         solve(data, aslinearoperator(-path_laplacian(40)), None, solver=solver)
+
+
+@pytest.mark.parametrize("solver", ["krylov", "power"])
+def test_slightly_negative_operators_are_refused(data, solver):
+    with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
+        solve(data, aslinearoperator(-1e-4 * np.eye(40)), None, solver=solver)
 
 
 def test_operators_have_no_factor(data):

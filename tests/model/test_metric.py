@@ -19,10 +19,16 @@ def semi_definite(q=8):
 MATRICES = [
     None,
     np.arange(8.0),
+    np.arange(1.0, 9.0),
+    2 * np.arange(8.0),
     np.eye(8) + 0.3,
     semi_definite(),
     random_sparse_precision(8, 0.3, 5.0, 0),
     sp.csr_array(sp.block_diag([semi_definite(4), [[0.0]], [[2.0]], np.eye(2)])),
+    sp.csr_array(sp.block_diag([np.eye(4) + 0.3, [[1.0]], [[2.0]], np.eye(2)])),
+    np.zeros((8, 8)),
+    np.diag(2 * np.arange(8.0)),
+    0.1 * semi_definite() / np.linalg.norm(semi_definite(), 2),
 ]
 
 
@@ -76,6 +82,58 @@ def test_negative_directions_are_found(form, matrix):
         metric.root()
 
 
+SCALES = [1e-20, 1e-6, 1e6, 1e20]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_verdicts_do_not_depend_on_the_scale(scale):
+    """What is too small to count is small compared with the matrix, not with one."""
+    for form in (np.asarray, sp.csr_array):
+        good = as_metric(form(scale * semi_definite()), 8)
+        good.check()
+        x = np.random.default_rng(1).standard_normal((8, 2))
+        root = good.root()
+        assert root.singular
+        np.testing.assert_allclose(
+            root.times(root.adjoint(x)), scale * semi_definite() @ x, atol=1e-10 * scale
+        )
+        bad = as_metric(form(scale * (semi_definite() - 0.01 * np.eye(8))), 8)
+        for look in (bad.check, bad.root, lambda m=bad: orthonormalise(np.eye(8), m)):
+            with pytest.raises(MetricError, match="not positive semi-definite"):
+                look()
+    lopsided = semi_definite() + np.diag(np.full(7, 1e-4), 1)
+    with pytest.raises(MetricError, match="must be symmetric"):
+        as_metric(scale * lopsided, 8)
+    as_metric(scale * (semi_definite() + np.diag(np.full(7, 1e-12), 1)), 8)
+
+
+def test_ill_conditioned_is_not_singular():
+    """Eigenvalues 1e10 apart: a Cholesky factor is still good, and nothing is cut off."""
+    near = np.array([[1.0, 1 - 1e-10], [1 - 1e-10, 1.0]])
+    root = as_metric(near, 2).root()
+    assert not root.singular
+    x = np.array([[1.0], [-1.0]])
+    np.testing.assert_allclose(root.adjoint(root.solve_adjoint(x)), x, rtol=1e-5)
+    singular = as_metric(np.ones((2, 2)) + 1e-15 * np.eye(2), 2).root()
+    assert singular.singular
+
+
+@pytest.mark.parametrize("q", [30, 400])
+def test_the_ends_of_a_large_spectrum(monkeypatch, q):
+    """A path's Laplacian is connected, and its smallest eigenvalue is zero."""
+    monkeypatch.setattr(module, "DENSE_LIMIT", 20)
+    degree = np.r_[1.0, np.full(q - 2, 2.0), 1.0]
+    laplacian = sp.csr_array(
+        sp.diags_array([degree, -np.ones(q - 1), -np.ones(q - 1)], offsets=[0, 1, -1])
+    )
+    for scale in (1e-20, 1.0, 1e20):
+        as_metric(scale * laplacian, q).check()
+        with pytest.raises(MetricError, match="not positive semi-definite"):
+            as_metric(scale * (laplacian - 1e-3 * sp.eye_array(q)), q).check()
+        with pytest.raises(MetricError, match="not positive semi-definite"):
+            as_metric(-scale * laplacian, q).check()
+
+
 def test_large_components_are_checked_without_a_factor(monkeypatch):
     monkeypatch.setattr(module, "DENSE_LIMIT", 20)
     laplacian = laplacian_metric(np.random.default_rng(0).standard_normal((200, 2)), 0.1)
@@ -103,6 +161,19 @@ def test_orthonormalise_against_a_basis():
     everything = orthonormalise(rng.standard_normal((30, 30)), metric)
     assert everything.shape[1] == 27
     assert orthonormalise(rng.standard_normal((30, 5)), metric, against=everything).shape[1] == 0
+
+
+@pytest.mark.parametrize("scale", [1e-30, *SCALES, 1e30])
+def test_orthonormal_at_any_scale(scale):
+    """The rank of M, not its size, decides how many directions there are."""
+    rng = np.random.default_rng(0)
+    for shrink in (1e-20, 1.0, 1e20):
+        metric = as_metric(scale * semi_definite(30), 30)
+        basis = orthonormalise(shrink * rng.standard_normal((30, 4)), metric)
+        more = orthonormalise(shrink * rng.standard_normal((30, 40)), metric, against=basis)
+        both = np.column_stack([basis, more])
+        assert both.shape[1] == 27
+        np.testing.assert_allclose(both.T @ metric.apply(both), np.eye(27), atol=1e-10)
 
 
 def chebyshev(items):
@@ -138,3 +209,5 @@ def test_laplacian_of_many_items():
 def test_laplacian_without_a_pair():
     with pytest.raises(MetricError, match="take a larger density"):
         laplacian_metric(np.zeros((5, 2)))
+    with pytest.raises(MetricError, match="take a larger density"):
+        laplacian_metric(np.zeros((1, 2)))

@@ -61,6 +61,7 @@ def test_best_gauge(parts, ridge):
 def test_no_penalty_no_gauge(parts):
     Y, signal, A, B = parts
     assert best_gauge(Y.shape, signal, A, B, Penalty(0.2, 0.0)) == 1.0
+    assert best_gauge(Y.shape, signal, A, B, Penalty(0.0, 0.2)) == 1.0
 
 
 def test_which_sides_are_on():

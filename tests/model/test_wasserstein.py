@@ -119,3 +119,9 @@ def test_white_spectrum_minimises_the_relaxed_objective():
 def test_lost_directions_have_a_positive_singular_value():
     parts = spectrum(np.zeros((3, 3)), slice(None))
     assert (parts.singular_values > 0).all()
+
+
+def test_what_squaring_loses_counts_as_the_root_of_the_precision():
+    parts = spectrum(np.diag([0.0, 1e-40, 4.0]), slice(None))
+    smallest = 2 * np.sqrt(np.finfo(float).eps)
+    np.testing.assert_allclose(parts.singular_values, [smallest, smallest, 2.0])

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.sparse as sp
 
 from mnpca.datasets import chain_precision, sample_matrix_normal
 from mnpca.model.low_rank import LowRank
-from mnpca.model.whiteness import marchenko_pastur_distance, whiteness
+from mnpca.model.whiteness import Whiteness, marchenko_pastur_distance, whiteness
 
 
 def check(Y, row_precision=None, col_precision=None):
@@ -72,3 +73,97 @@ def test_large_matrices_are_sampled(monkeypatch):
 
 def test_no_verdict_on_tiny_matrices():
     assert check(np.random.default_rng(0).normal(size=(100, 10))).white is None
+
+
+def test_a_verdict_needs_twenty_rows_and_columns():
+    rng = np.random.default_rng(0)
+    assert check(rng.normal(size=(20, 20))).white is not None
+    assert check(rng.normal(size=(19, 40))).white is None
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        # Two standard deviations of chance, 2 / (50 * 80) each, come on top of 0.045^2.
+        ("row_correlation", (0.045**2 + 4 / (50 * 80)) ** 0.5),
+        ("col_correlation", (0.045**2 + 4 / (50 * 80)) ** 0.5),
+        ("spectrum_distance", 0.08 + 2 / 50),
+        ("largest_singular_value", 1.15),
+    ],
+)
+def test_each_measure_has_its_limit(name, limit):
+    measures = dict.fromkeys(Whiteness.__dataclass_fields__, 0.0) | {"n_rows": 80, "n_cols": 50}
+    assert Whiteness(**measures | {name: 0.999 * limit}).white is True
+    assert Whiteness(**measures | {name: 1.001 * limit}).white is False
+
+
+def naive_correlation(items, free):
+    """Pair by pair: mean square correlation beyond chance, and share above the threshold."""
+    q, m = items.shape
+    pairs = [(i, j) for i in range(q) for j in range(q) if i != j]
+    norms = np.sqrt((items**2).sum(axis=1))
+    squares = [(items[i] @ items[j] / (norms[i] * norms[j])) ** 2 for i, j in pairs]
+    linked = np.mean([square > (1.75 * np.sqrt(np.log(q) / m)) ** 2 for square in squares])
+    return np.sqrt(max(np.mean(squares) - 1 / free, 0)), linked
+
+
+@pytest.mark.parametrize("mean", [0.0, 2.0])
+def test_measures_of_a_fit_by_their_definition(mean):
+    """Degrees of freedom that the signal and the mean took do not count."""
+    n, p, k = 40, 30, 2
+    rows, cols = chain_precision(n, 0.5), chain_precision(p, 0.5)
+    rng = np.random.default_rng(1000)
+    Y = sample_matrix_normal(chain_precision(n, 0.7), chain_precision(p, 0.7), 1000) + mean
+    means = Y.mean(axis=0) if mean else np.zeros(p)
+    signal = LowRank(0.3 * rng.normal(size=(n, k)), rng.normal(size=(p, k)))
+    found = whiteness(Y, means, signal, sp.csr_array(rows), sp.csr_array(cols))
+    row_root, col_root = (np.linalg.cholesky(M.toarray()) for M in (rows, cols))
+    Z = row_root.T @ (Y - means - signal.dense()) @ col_root
+    n_free, p_free = (n - k - 1, p - k - 1) if mean else (n - k, p - k)
+    size = np.sqrt((Z**2).sum() / (n_free * p_free))
+    top = np.linalg.norm(Z, 2) / size / (np.sqrt(n_free) + np.sqrt(p_free))
+    assert found.largest_singular_value == pytest.approx(top)
+    row, row_linked = naive_correlation(Z, p_free)
+    col, col_linked = naive_correlation(Z.T, n_free)
+    assert (found.row_correlation, found.col_correlation) == pytest.approx((row, col))
+    assert (found.row_linked, found.col_linked) == pytest.approx((row_linked, col_linked))
+    assert 0 < row_linked < 1
+    assert min(row, col) > 0.05
+
+
+def test_a_sample_has_lost_no_directions(monkeypatch):
+    monkeypatch.setattr("mnpca.model.whiteness.LARGEST_SAMPLE", 30)
+    Y = np.random.default_rng(0).normal(size=(60, 40))
+    signal = LowRank(np.zeros((60, 3)), np.zeros((40, 3)))
+    eyes = (sp.csr_array(sp.eye_array(q)) for q in Y.shape)
+    rng = np.random.default_rng(0)
+    part = Y[np.ix_(*(np.sort(rng.choice(q, 30, replace=False)) for q in Y.shape))]
+    found = whiteness(Y, np.zeros(40), signal, *eyes)
+    top = np.linalg.norm(part, 2) / np.sqrt(np.mean(part**2)) / (2 * np.sqrt(30))
+    assert found.largest_singular_value == pytest.approx(top)
+
+
+def test_few_rows():
+    row = np.random.default_rng(0).normal(size=(1, 30))
+    alone = check(row)
+    assert (alone.row_correlation, alone.row_linked) == (0.0, 0.0)
+    twins = check(np.vstack([row, row]))
+    assert twins.row_correlation == pytest.approx(np.sqrt(1 - 1 / 30))
+    assert twins.row_linked == 1.0
+
+
+@pytest.mark.parametrize("shape", [(80, 20), (20, 80), (50, 45)])
+def test_the_law_by_integration(shape):
+    """With one value only, the distance is F(x) or 1 - F(x), whichever is larger."""
+    n, p = shape
+    ratio, largest = min(n, p) / max(n, p), max(n, p)
+    low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
+
+    def density(x):
+        return np.sqrt((high - x) * (x - low)) / (2 * np.pi * ratio * x)
+
+    for share in (0.1, 0.5, 0.9):
+        x = low + share * (high - low)
+        law = scipy.integrate.quad(density, low, x)[0]
+        found = marchenko_pastur_distance(np.sqrt([largest * x]), n, p)
+        assert found == pytest.approx(max(law, 1 - law), abs=1e-4)

@@ -257,7 +257,7 @@ def _square_root(matrix: FloatArray, name: str) -> tuple[FloatArray, bool]:
     except np.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(matrix)
-    if values.min() < -NEGATIVE * max(values.max(), 0.0) or (values.max() <= 0 and scale > 0):
+    if values.min() < -NEGATIVE * max(values.max(), 0.0):
         raise not_semi_definite(name)
     kept = values > RANK * values.max()
     root = (vectors[:, kept] * np.sqrt(values[kept])) @ vectors[:, kept].T
@@ -267,6 +267,7 @@ def _square_root(matrix: FloatArray, name: str) -> tuple[FloatArray, bool]:
 def _check_block(matrix: Any, name: str) -> None:
     if sp.issparse(matrix):
         # The ends of the spectrum as largest eigenvalues, of M and of s I - M, which converge fast.
+        matrix = matrix / max(abs(matrix).max(), np.finfo(float).tiny)  # ARPACK's zero is absolute
         start = np.random.default_rng(0).standard_normal(matrix.shape[0])
         largest = float(eigsh(matrix, k=1, v0=start, return_eigenvectors=False, tol=1e-6)[0])
         flipped = abs(largest) * sp.eye_array(matrix.shape[0]) - matrix
@@ -282,7 +283,7 @@ def _check_block(matrix: Any, name: str) -> None:
 
 
 def _solve_adjoint(block: FloatArray, x: FloatArray) -> FloatArray:
-    if np.count_nonzero(np.triu(block, 1)) == 0:
+    if np.count_nonzero(np.triu(block, 1)) == 0 and np.diag(block).all():
         solution: FloatArray = scipy.linalg.solve_triangular(block, x, lower=True, trans="T")
         return solution
     inverse: FloatArray = np.linalg.pinv(block, rcond=RANK**0.5, hermitian=True)
