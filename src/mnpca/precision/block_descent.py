@@ -6,25 +6,40 @@ fit of a lasso of variable j on the others. No factorisation is needed until the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from mnpca.precision._kernels.certificate import to_csr
 from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft
-from mnpca.precision.certificate import dual_value, primal_value
-from mnpca.precision.newton import MAX_INFLATION, newton, newton_along_path
-from mnpca.precision.problem import NotCertifiedError, Problem
-from mnpca.precision.result import Array, inverse
+from mnpca.precision.certificate import Certificate, certify, certify_start
+from mnpca.precision.iterate import (
+    Iterate,
+    Sparse,
+    Start,
+    cold_start,
+    from_precision,
+    to_precision,
+)
+from mnpca.precision.newton import MAX_INFLATION, NewtonPoint, newton, newton_along_path
+from mnpca.precision.problem import NotCertifiedError, Problem, not_certified
+from mnpca.precision.result import inverse, log_determinant
 
 # Certificates before Newton's method takes over; and column sweeps between two of them, a number
 # that doubles from the least to the most.
 MAX_CERTIFICATES = 10
 MIN_SWEEPS, MAX_SWEEPS = 20, 200
-# Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its two
-# factorisations; and the accuracy of the column problems in the first and in the last sweeps.
+# Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its
+# cost; and the accuracy of the column problems in the first sweep of a cold and of a warm start,
+# and in the last sweeps.
 FIRST_CERTIFICATE = 50.0
-FIRST_INNER, LAST_INNER = 10.0, 3e-3
+FIRST_INNER, WARM_INNER, LAST_INNER = 10.0, 0.1, 3e-3
+# A warm start is near: so many more certificates after one sweep each.
+NEAR = 4
+# A start whose trace of T W is within so many gaps of its value at the solution may be one.
+PROMISING = 5.0
+# A gap so many times a sweep's progress will not fall before the column problems are solved better.
+STALLED = 20.0
 # Sloppier sweeps than for this tolerance save nothing: more of them are needed.
 LOOSEST = 1e-4
 # So accurate, the sweeps keep every conditional variance positive from a feasible start.
@@ -33,50 +48,16 @@ EXACT_INNER = 1e-9
 SMALLEST_INNER = 1e-14
 
 
-@dataclass(eq=False)
-class Iterate:
-    """Working covariance W, regressions B (by rows) and conditional precisions theta."""
-
-    W: Array
-    B: Array
-    theta: Array
-
-
 @dataclass(frozen=True, eq=False)
 class ComponentSolution:
-    """Precision of one component, as an iterate, with its objective and duality gap."""
+    """Precision of one component with its certificate, and the iterate behind it."""
 
     iterate: Iterate
-    objective: float
-    gap: float
+    certificate: Certificate
     n_iter: int
 
 
-def cold_start(problem: Problem, fill: Callable[..., None]) -> Iterate:
-    """Start at a working covariance made from S, with no regressions."""
-    p = problem.size
-    W = np.empty((p, p))
-    fill(problem.covariance, problem.alpha, problem.diagonal, W)
-    return Iterate(W, np.zeros((p, p)), 1.0 / problem.diagonal)
-
-
-def from_precision(T: Array, W: Array) -> Iterate:
-    """Regressions of a dense precision T, with working covariance W."""
-    theta = np.diagonal(T).copy()
-    B = -T / theta[:, None]
-    np.fill_diagonal(B, 0.0)
-    return Iterate(W, B, theta)
-
-
-def to_precision(iterate: Iterate) -> Array:
-    """Dense symmetric precision of an iterate, with the entries that both regressions have."""
-    T = -iterate.B * iterate.theta[:, None]
-    T = np.where((T != 0) & (T.T != 0), 0.5 * (T + T.T), 0.0)
-    np.fill_diagonal(T, iterate.theta)
-    return T
-
-
-def solve_component(problem: Problem, tol: float, start: Iterate | None) -> ComponentSolution:
+def solve_component(problem: Problem, tol: float, start: Start | None) -> ComponentSolution:
     """Solve one component until its duality gap is at most tol times its number of variables.
 
     Tries, in this order: the given start; a soft-thresholded S, which is nearest to the solution
@@ -85,53 +66,39 @@ def solve_component(problem: Problem, tol: float, start: Iterate | None) -> Comp
     """
     if not problem.alpha.any():
         return _solve_unpenalised(problem)
-    first, last = FIRST_INNER * min(tol, LOOSEST), LAST_INNER * min(tol, LOOSEST)
+    goal = tol * problem.size
+    scale = min(tol, LOOSEST)
     solution = None
     if start is not None:
-        solution = _descend(problem, tol, start, last)
+        if start.precision is not None:
+            certificate = certify_start(problem, start, PROMISING * goal)
+            if certificate.gap <= goal:
+                return ComponentSolution(start.iterate, certificate, 0)
+        solution = _descend(problem, tol, start, WARM_INNER * scale, near=True)
     for fill, inner in (
-        (fill_soft, first),
-        (fill_mixed, first),
-        (fill_mixed, min(EXACT_INNER, last)),
+        (fill_soft, FIRST_INNER * scale),
+        (fill_mixed, FIRST_INNER * scale),
+        (fill_mixed, min(EXACT_INNER, LAST_INNER * scale)),
     ):
         if solution is None:
-            solution = _descend(problem, tol, cold_start(problem, fill), inner)
-    if solution is not None and solution.gap <= tol * problem.size:
+            solution = _descend(problem, tol, Start(cold_start(problem, fill)), inner, near=False)
+    if solution is not None and solution.certificate.gap <= goal:
         return solution
-    return _finish_by_newton(problem, tol, solution)
-
-
-def _finish_by_newton(
-    problem: Problem, tol: float, solution: ComponentSolution | None
-) -> ComponentSolution:
-    """Newton's method from a solution that is not certified, or else along a path of penalties."""
-    goal = tol * problem.size
-    point = None
-    if solution is not None and solution.objective < np.inf:
-        point = newton(problem, to_precision(solution.iterate), goal)
-    if point is None or point.gap > goal:
-        point = newton_along_path(problem, goal)
-    if point.gap > goal:
-        raise NotCertifiedError(
-            f"no certified solution: the duality gap stands at {point.gap / problem.size:.1e} per "
-            "variable. The problem is unbounded or too ill-conditioned (S singular where alpha is "
-            "zero or tiny): increase alpha, add a ridge to S's diagonal, or relax tol."
-        )
-    iterate = from_precision(point.T, point.W)
-    return ComponentSolution(iterate, point.value, point.gap, point.n_iter)
+    return _finish_by_newton(problem, goal, solution)
 
 
 def _descend(
-    problem: Problem, tol: float, iterate: Iterate, inner: float
+    problem: Problem, tol: float, start: Start, inner: float, *, near: bool
 ) -> ComponentSolution | None:
     """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
     goal = tol * problem.size
     target, inner_last = FIRST_CERTIFICATE * goal, min(inner, LAST_INNER * min(tol, LOOSEST))
+    iterate, definite = start.iterate, start.definite
     work = np.empty_like(iterate.W)
-    total = 0
-    dual = -np.inf
-    for _ in range(MAX_CERTIFICATES):
-        sweeps, progress, ok = descend(
+    total, dual = 0, -np.inf
+    for count in range(MAX_CERTIFICATES):
+        one = near and 0 < count <= NEAR
+        sweeps, progress, ok, kept = descend(
             problem.covariance,
             problem.alpha,
             iterate.W,
@@ -140,21 +107,47 @@ def _descend(
             target,
             inner,
             inner_last,
-            min(max(MIN_SWEEPS, total), MAX_SWEEPS),
+            1 if one else min(max(MIN_SWEEPS, total), MAX_SWEEPS),
         )
         total += sweeps
         if not ok:
             return None
-        value = primal_value(problem, iterate.B, iterate.theta, work)
-        dual = max(dual, dual_value(problem, iterate.W, iterate.B, work, value - goal))
-        gap = value - dual
-        if gap <= goal:
+        definite &= kept
+        certificate = certify(problem, iterate, goal, definite, dual, work)
+        if certificate.gap <= goal:
             break
+        gap, dual = certificate.estimate, max(dual, certificate.dual)
         # On hard problems the gap falls more slowly than the progress, about as its power 2/3.
         target = progress * (0.1 if gap == np.inf else (0.8 * goal / gap) ** 1.5)
-        inner_last = max(0.03 * inner_last, SMALLEST_INNER)
+        if gap > STALLED * progress:
+            inner_last = max(0.03 * inner_last, SMALLEST_INNER)
         inner = inner_last
-    return ComponentSolution(iterate, value, max(gap, 0.0), total)
+    return ComponentSolution(iterate, certificate, total)
+
+
+def _finish_by_newton(
+    problem: Problem, goal: float, solution: ComponentSolution | None
+) -> ComponentSolution:
+    """Newton's method from a solution that is not certified, or else along a path of penalties."""
+    point = None
+    if solution is not None:
+        T = to_precision(solution.iterate)
+        if log_determinant(T.copy()) > -np.inf:
+            point = newton(problem, T, goal)
+    if point is None or point.gap > goal:
+        point = newton_along_path(problem, goal)
+    if point.gap > goal:
+        raise not_certified(point.gap / problem.size)
+    return from_newton(point)
+
+
+def from_newton(point: NewtonPoint) -> ComponentSolution:
+    """Solution of a component from a point of Newton's method."""
+    iterate = from_precision(point.T, point.W)
+    logdet = log_determinant(point.T.copy())
+    precision = Sparse(*to_csr(iterate.B, iterate.theta))
+    certificate = Certificate(precision, point.value + logdet, logdet, point.gap, point.gap)
+    return ComponentSolution(iterate, certificate, point.n_iter)
 
 
 def _solve_unpenalised(problem: Problem) -> ComponentSolution:
@@ -172,7 +165,5 @@ def _solve_unpenalised(problem: Problem) -> ComponentSolution:
     if np.max(np.diagonal(T) * problem.diagonal) > MAX_INFLATION:
         raise singular
     iterate = from_precision(T, W)
-    work = np.empty_like(W)
-    value = primal_value(problem, iterate.B, iterate.theta, work)
-    gap = value - dual_value(problem, W, iterate.B, work, -np.inf)
-    return ComponentSolution(iterate, value, max(gap, 0.0), 1)
+    certificate = certify(problem, iterate, np.inf, False, -np.inf, np.empty_like(W))
+    return ComponentSolution(iterate, certificate, 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mnpca.precision.block_descent import Iterate
+from mnpca.precision.iterate import Start
 from mnpca.precision.problem import Problem, check_covariance, check_tolerance, make_problem
 from mnpca.precision.result import Array, Index, PrecisionResult
 from mnpca.precision.solve import check_start, solve_problem
@@ -77,7 +77,7 @@ class Walk:
     def step(self, alpha: float) -> PrecisionResult:
         """Solve for the next penalty."""
         problem, labels = make_problem(self.S, alpha, self.penalize_diagonal)
-        start: Callable[[Index, Problem], Iterate] | None = None
+        start: Callable[[Index, Problem], Start] | None = None
         if self.last is not None:
             check_start(self.last, problem.size)
             start = partial(restart, self.last)

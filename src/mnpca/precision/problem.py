@@ -18,6 +18,15 @@ class NotCertifiedError(ValueError):
     """No solution could be certified: the problem has none, or rounding hides it."""
 
 
+def not_certified(gap_per_variable: float) -> NotCertifiedError:
+    """Return the error to raise when every method has ended with too large a gap."""
+    return NotCertifiedError(
+        f"no certified solution: the duality gap stands at {gap_per_variable:.1e} per variable. "
+        "The problem is unbounded or too ill-conditioned (S singular where alpha is zero or "
+        "tiny): increase alpha, add a ridge to S's diagonal, or relax tol."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """min over T of -logdet T + tr(S T) + sum_ij alpha_ij |T_ij|.
@@ -78,13 +87,15 @@ def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, 
     S = check_covariance(S)
     p = len(S)
     alpha = _check_alpha(alpha, p)
-    fault, i, j, labels = screen(S, alpha, ASYMMETRY)
+    fault, i, j, uneven, labels = screen(S, alpha, ASYMMETRY)
     if fault == 1:
         raise ValueError(f"S must be finite; entry ({i}, {j}) is not.")
     if fault == 2:
         raise ValueError(
             f"S must be symmetric; entries ({i}, {j}) and ({j}, {i}) differ. Pass (S + S.T) / 2."
         )
+    if uneven > 0:
+        S = (S + S.T) / 2
     diagonal = np.diagonal(S).copy()
     if diagonal.min() < 0:
         raise ValueError(f"S has a negative diagonal entry, at {int(diagonal.argmin())}.")

@@ -9,8 +9,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from mnpca.precision._kernels.refit import refit_sweeps
-from mnpca.precision.block_descent import ComponentSolution, Iterate, from_precision
-from mnpca.precision.certificate import dual_value, primal_value
+from mnpca.precision.block_descent import ComponentSolution, from_newton
+from mnpca.precision.certificate import by_factors
+from mnpca.precision.iterate import Iterate
 from mnpca.precision.newton import newton
 from mnpca.precision.problem import NotCertifiedError, Problem, check_covariance, check_tolerance
 from mnpca.precision.result import Array, Index, PrecisionResult
@@ -82,7 +83,7 @@ def refit_on_support(
     solutions = []
     for index in groups:
         block, edges = _restrict(covariance, index), graph[index][:, index]
-        start = None if init is None else recall(init, index, diagonal[index])
+        start = None if init is None else recall(init, index, diagonal[index])[0]
         solutions.append(_solve(block, diagonal[index], edges, tol, start))
     return assemble(diagonal, labels, groups, solutions)
 
@@ -135,8 +136,7 @@ def _solve(
             "the likelihood has no maximum on this support, or rounding hides it: give fewer "
             "edges per variable, add a ridge to S's diagonal, or relax tol."
         )
-    iterate = from_precision(point.T, point.W)
-    return ComponentSolution(iterate, point.value, point.gap, point.n_iter)
+    return from_newton(point)
 
 
 def _sweep(problem: Problem, edges: Any, tol: float, iterate: Iterate) -> ComponentSolution | None:
@@ -160,9 +160,9 @@ def _sweep(problem: Problem, edges: Any, tol: float, iterate: Iterate) -> Compon
         total += sweeps
         if not ok:
             return None
-        value = primal_value(problem, iterate.B, iterate.theta, work)
-        dual = max(dual, dual_value(problem, iterate.W, iterate.B, work, value - goal))
-        if value - dual <= goal:
-            return ComponentSolution(iterate, value, max(value - dual, 0.0), total)
+        certificate = by_factors(problem, iterate, goal, dual, work)
+        if certificate.gap <= goal:
+            return ComponentSolution(iterate, certificate, total)
+        dual = certificate.dual
         target *= 0.1
     return None

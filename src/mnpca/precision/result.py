@@ -11,16 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from mnpca.engines import arrays
+from mnpca.engines.arrays import lives_elsewhere, to_numpy
+
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One connected component: its variables, and what a warm start needs."""
+    """One connected component: its variables, and what a warm start needs.
+
+    ``logdet`` is the log-determinant of the component's precision T, nan if not computed yet;
+    ``least`` is a lower bound on the smallest eigenvalue of T^(1/2) W T^(1/2), W the working
+    covariance, or 0.
+    """
 
     index: Index
     working_covariance: Array
+    logdet: float
+    least: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +40,8 @@ class PrecisionResult:
     Attributes
     ----------
     precision : scipy.sparse.csr_array of shape (p, p)
-        Symmetric positive definite.
-    objective : float
-        Value of the problem at ``precision``.
+        Symmetric positive definite. For a covariance of another library than NumPy it is a dense
+        array that lives where the covariance does.
     duality_gap : float
         Upper bound on ``objective`` minus the optimal value, from a feasible dual point.
     n_iter : int
@@ -42,29 +51,60 @@ class PrecisionResult:
     """
 
     precision: Any
-    objective: float
+    _objective: float
     duality_gap: float
     n_iter: int
     labels: Index
     _blocks: tuple[Block, ...] = field(default=(), repr=False)
+    _cost: float = field(default=np.nan, repr=False)
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain values, to be stored and given to `from_state`."""
         return {
-            "precision": self.precision,
+            "precision": self._stored_precision(),
             "objective": self.objective,
             "duality_gap": self.duality_gap,
             "n_iter": self.n_iter,
             "labels": self.labels,
-            "blocks": [(block.index, block.working_covariance) for block in self._blocks],
+            "blocks": [
+                (block.index, block.working_covariance, block.logdet, block.least)
+                for block in self._blocks
+            ],
         }
+
+    def _stored_precision(self) -> Any:
+        return to_numpy(self.precision) if lives_elsewhere(self.precision) else self.precision
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> PrecisionResult:
         """Rebuild the result from its `state`; a warm start from it is the same to the bit."""
         values = dict(state)
         blocks = tuple(Block(*block) for block in values.pop("blocks"))
-        return cls(**values, _blocks=blocks)
+        return cls(_objective=values.pop("objective"), **values, _blocks=blocks)
+
+    @cached_property
+    def objective(self) -> float:
+        """Value of the problem at ``precision``.
+
+        A warm start may not need log-determinants; those are computed at first use.
+        """
+        if not np.isnan(self._objective):
+            return self._objective
+        total = float(np.log(self.precision.diagonal()[self.block_of < 0]).sum())
+        for block in self._blocks:
+            logdet = block.logdet
+            if np.isnan(logdet):
+                logdet = log_determinant(self.precision[block.index][:, block.index].toarray())
+            total += logdet
+        return self._cost - total
+
+    @cached_property
+    def block_of(self) -> Index:
+        """Number of the block of each variable; -1 for a variable that stands alone."""
+        number = np.full(len(self.labels), -1)
+        for k, block in enumerate(self._blocks):
+            number[block.index] = k
+        return number
 
     @cached_property
     def components(self) -> list[Index]:
@@ -76,6 +116,9 @@ class PrecisionResult:
     @cached_property
     def covariance(self) -> Array:
         """Inverse of ``precision``: a dense array, computed by component at first use."""
+        if lives_elsewhere(self.precision):
+            dense: Array = arrays.inverse(arrays.cholesky(self.precision))
+            return dense
         p = self.precision.shape[0]
         diagonal = self.precision.diagonal()
         covariance = np.zeros((p, p))
@@ -85,6 +128,15 @@ class PrecisionResult:
                 block = self.precision[component][:, component].toarray()
                 covariance[np.ix_(component, component)] = inverse(block)
         return covariance
+
+
+def log_determinant(lower: Array) -> float:
+    """Log-determinant from the lower triangle (overwritten), or -inf if not positive definite."""
+    # The C-ordered lower triangle is the Fortran-ordered upper one, so nothing is copied.
+    factor, info = lapack.dpotrf(lower.T, lower=0, overwrite_a=1, clean=0)
+    if info != 0:
+        return -np.inf
+    return 2.0 * float(np.log(np.diagonal(factor)).sum())
 
 
 def inverse(matrix: Array) -> Array:

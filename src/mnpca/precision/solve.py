@@ -11,8 +11,9 @@ import numba
 import numpy as np
 from scipy import sparse
 
-from mnpca.precision._kernels.certificate import to_csr
-from mnpca.precision.block_descent import ComponentSolution, Iterate, solve_component
+from mnpca.engines.arrays import lives_elsewhere
+from mnpca.precision.block_descent import ComponentSolution, solve_component
+from mnpca.precision.iterate import Sparse, Start
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
 from mnpca.precision.result import Array, Block, Index, PrecisionResult
 from mnpca.precision.warm import restart
@@ -36,7 +37,8 @@ def sparse_precision(
     Parameters
     ----------
     S : array-like of shape (p, p)
-        Covariance matrix; it may be singular where ``alpha`` is positive.
+        Covariance matrix; it may be singular where ``alpha`` is positive. An array of torch or
+        CuPy is solved where it lives, and so is the result.
     alpha : float or array-like of shape (p, p)
         Penalty, not negative; a matrix must be symmetric.
     penalize_diagonal : bool, default=False
@@ -73,6 +75,10 @@ def sparse_precision(
     [[0, 1], [2]]
     """
     tol = check_tolerance(tol)
+    if lives_elsewhere(S):
+        from mnpca.precision.elsewhere import solve_elsewhere  # which uses this function
+
+        return solve_elsewhere(S, alpha, penalize_diagonal, tol, init)
     problem, labels = make_problem(S, alpha, penalize_diagonal)
     if init is None:
         return solve_problem(problem, labels, tol)
@@ -90,11 +96,11 @@ def solve_problem(
     problem: Problem,
     labels: Index,
     tol: float,
-    start: Callable[[Index, Problem], Iterate] | None = None,
+    start: Callable[[Index, Problem], Start] | None = None,
 ) -> PrecisionResult:
     """Solve a checked problem by connected component and assemble the result.
 
-    ``start`` gives an iterate for a component, from its variables and its problem.
+    ``start`` gives a start for a component, from its variables and its problem.
     """
     groups = groups_of(labels)
 
@@ -125,28 +131,32 @@ def assemble(
 ) -> PrecisionResult:
     """One result from the solutions of the components; variables in none of them stand alone."""
     alone = np.flatnonzero(np.bincount(labels)[labels] == 1)
-    objective = float(np.sum(np.log(diagonal[alone]) + 1.0))
+    proofs = [solution.certificate for solution in solutions]
+    # A variable that stands alone has T_ii = 1 / diagonal_i.
+    cost = len(alone) + sum(proof.cost for proof in proofs)
+    logdet = sum(proof.logdet for proof in proofs) - float(np.log(diagonal[alone]).sum())
     return PrecisionResult(
-        precision=_join(diagonal, alone, groups, [s.iterate for s in solutions]),
-        objective=objective + sum(s.objective for s in solutions),
-        duality_gap=float(sum(s.gap for s in solutions)),
-        n_iter=max((s.n_iter for s in solutions), default=0),
+        precision=_join(diagonal, alone, groups, [proof.precision for proof in proofs]),
+        _objective=cost - logdet,
+        duality_gap=float(sum(proof.gap for proof in proofs)),
+        n_iter=max((solution.n_iter for solution in solutions), default=0),
         labels=labels,
         _blocks=tuple(
-            Block(index, s.iterate.W) for index, s in zip(groups, solutions, strict=True)
+            Block(index, solution.iterate.W, proof.logdet, proof.least)
+            for index, solution, proof in zip(groups, solutions, proofs, strict=True)
         ),
+        _cost=cost,
     )
 
 
-def _join(diagonal: Array, alone: Index, groups: list[Index], iterates: list[Iterate]) -> Any:
-    """Sorted CSR precision from the components' iterates and the variables that stand alone."""
+def _join(diagonal: Array, alone: Index, groups: list[Index], parts: list[Sparse]) -> Any:
+    """Sorted CSR precision from those of the components and the variables that stand alone."""
     p = len(diagonal)
     if len(groups) == 1 and len(groups[0]) == p:
-        indptr, columns, values = to_csr(iterates[0].B, iterates[0].theta)
+        indptr, columns, values = parts[0]
         return sparse.csr_array((values, columns, indptr), shape=(p, p))
     row_parts, column_parts, value_parts = [alone], [alone], [1.0 / diagonal[alone]]
-    for index, iterate in zip(groups, iterates, strict=True):
-        indptr, columns, values = to_csr(iterate.B, iterate.theta)
+    for index, (indptr, columns, values) in zip(groups, parts, strict=True):
         row_parts.append(np.repeat(index, np.diff(indptr)))
         column_parts.append(index[columns])
         value_parts.append(values)

@@ -1,7 +1,9 @@
-"""Compiled passes that fill a dual and a primal point."""
+"""Compiled passes that fill a primal and a dual point and measure how far apart they are."""
 
 import numpy as np
 from numba import njit
+
+from mnpca.precision._kernels.shared import FAST, add_rows
 
 
 @njit(cache=True, nogil=True)
@@ -22,6 +24,35 @@ def fill_dual(S, alpha, diagonal, W, B, on_support, out):
             if b[j] != 0.0 and B[j, i] != 0.0:
                 o[j] = s[j] - np.copysign(a[j], b[j])
         o[i] = diagonal[i]
+
+
+@njit(cache=True, nogil=True)
+def make_feasible(S, alpha, diagonal, B, theta, W, out):
+    """Fill out, which may be W itself, with the dual point of ``fill_dual`` on the support.
+
+    Returns the largest row sum of sqrt(theta_i theta_j) |out_ij - W_ij|.
+    """
+    p = S.shape[0]
+    shared_row = alpha.shape[0] == 1
+    weight = np.sqrt(theta)
+    before = np.empty(p)
+    largest = 0.0
+    for i in range(p):
+        a = alpha[0] if shared_row else alpha[i]
+        s, w, b, o = S[i], W[i], B[i], out[i]
+        for j in range(p):
+            before[j] = w[j]
+        for j in range(p):
+            o[j] = min(max(before[j], s[j] - a[j]), s[j] + a[j])
+        for j in range(p):
+            if b[j] != 0.0 and B[j, i] != 0.0:
+                o[j] = s[j] - np.copysign(a[j], b[j] * theta[i] + B[j, i] * theta[j])
+        o[i] = diagonal[i]
+        moved = 0.0
+        for j in range(p):
+            moved += weight[j] * abs(o[j] - before[j])
+        largest = max(largest, weight[i] * moved)
+    return largest
 
 
 @njit(cache=True, nogil=True)
@@ -46,6 +77,42 @@ def fill_primal(S, alpha, diagonal, B, theta, out):
         o[i] = theta[i]
         cost += diagonal[i] * theta[i]
     return cost
+
+
+@njit(cache=True, nogil=True)
+def trace_of_product(indptr, columns, values, W):
+    """tr(T W) for a sparse T."""
+    total = 0.0
+    for i in range(len(indptr) - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            total += values[k] * W[i, columns[k]]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def distance_from_inverse(indptr, columns, values, theta, W):
+    """Squared Frobenius norm of T W - I for a sparse T, and the largest row sum of |T|.
+
+    Both in units in which T has diagonal one: T_ij / sqrt(theta_i theta_j).
+    """
+    p = W.shape[0]
+    row = np.empty(p)
+    total, largest = 0.0, 0.0
+    for i in range(p):
+        first, last = indptr[i], indptr[i + 1]
+        for j in range(p):
+            row[j] = 0.0
+        row[i] = -1.0
+        add_rows(W, columns[first:last], values[first:last], last - first, p, row)
+        part = 0.0
+        for j in range(p):
+            part += theta[j] * row[j] * row[j]
+        total += part / theta[i]
+        size = 0.0
+        for k in range(first, last):
+            size += abs(values[k]) / np.sqrt(theta[columns[k]])
+        largest = max(largest, size / np.sqrt(theta[i]))
+    return total, largest
 
 
 @njit(cache=True, nogil=True)

@@ -17,6 +17,8 @@ _ACTIVE, _FILLED, _ROWS = range(3)
 # it may gain that many times more: either way the sum over the column stays of the rule's order.
 _TINY, _ENTER = 1e-2, 10.0
 _MAX_PASSES = 300
+# Columns are easy while lassos take fewer passes than this, on average over the last ten or so.
+_EASY = 8.0
 
 
 @njit(cache=True, nogil=True)
@@ -71,21 +73,32 @@ def _violators(s, g, a, allowed, slack, active, m):
     return m
 
 
+@njit(cache=True, nogil=True)
+def _copy_row(W, active, first, m, k, sub):
+    """sub[k, first:m] = W[active[k], active[first:m]], padded by zeros to whole vectors."""
+    row = W[active[k]]
+    for i in range(first, m):
+        sub[k, i] = row[active[i]]
+    for i in range(m, padded(m)):
+        sub[k, i] = 0.0
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _lasso(W, m, sub, room, places, stop):
     """Coordinate descent on 1/2 b'Hb - wanted'b + penalty'|b|, H = W on the m active variables.
 
     ``fit`` holds H b on entry and on exit. Row k of H is copied to ``sub`` when b_k first moves:
     variables that stay at zero cost nothing. Stops when a pass lowers the objective by at most
-    ``stop``. Returns the total decrease.
+    ``stop``. Returns the total decrease and the number of passes.
     """
     b, fit, wanted, penalty, inverse = (
         room[_B], room[_FIT], room[_WANTED], room[_PENALTY], room[_INVERSE]
     )  # fmt: skip
     active, filled = places[_ACTIVE], places[_FILLED]
     width = padded(m)
-    total = 0.0
-    for _ in range(_MAX_PASSES):
+    total, n_passes, gained = 0.0, 0, np.inf
+    while gained > stop and n_passes < _MAX_PASSES:
+        n_passes += 1
         gained = 0.0
         for k in range(m):
             old, q = b[k], inverse[k]
@@ -98,27 +111,40 @@ def _lasso(W, m, sub, room, places, stop):
                 gained -= (fit[k] - wanted[k]) * step + 0.5 * step * step / q
                 gained -= penalty[k] * (abs(new) - abs(old))
                 b[k] = new
-                if filled[k] < m:
-                    row = active[k]
-                    for i in range(filled[k], m):
-                        sub[k, i] = W[row, active[i]]
-                    for i in range(m, width):
-                        sub[k, i] = 0.0
+                if filled[k] != m:
+                    _copy_row(W, active, filled[k], m, k, sub)
                     filled[k] = m
                 for i in range(width):
                     fit[i] += step * sub[k, i]
         total += gained
-        if gained <= stop:
-            break
-    return total
+    return total, n_passes
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _solve_column(j, s, a, W, beta, sub, room, places, stop):
+def _fit_active(W, m, sub, room, places):
+    """Copy the Gram matrix of the active variables to sub; fit = its product with b."""
+    b, fit = room[_B], room[_FIT]
+    active, filled = places[_ACTIVE], places[_FILLED]
+    width = padded(m)
+    for i in range(width):
+        fit[i] = 0.0
+    for k in range(m):
+        _copy_row(W, active, 0, m, k, sub)
+        filled[k] = m
+    for k in range(m):
+        x = b[k]
+        for i in range(width):
+            fit[i] += x * sub[k, i]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _solve_column(j, s, a, W, beta, sub, room, places, stop, easy):
     """Lasso of variable j on the others, warm started at beta, which is updated.
 
-    On return ``room[_G]`` is the fit W beta. Returns (decrease of the objective, its double at
-    the solution, buffer).
+    An ``easy`` column looks for variables to enter after its first lasso, which spares it one
+    product with W; one whose lasso takes many passes looks before it. On return ``room[_G]`` is
+    the fit W beta. Returns (decrease of the objective, its double at the solution, beta'W beta,
+    passes, buffer).
     """
     p = s.shape[0]
     b, done, fit, coef, g = room[_B], room[_DONE], room[_FIT], room[_COEF], room[_G]
@@ -131,10 +157,13 @@ def _solve_column(j, s, a, W, beta, sub, room, places, stop):
         coef[k] = beta[active[k]]
     for i in range(p):
         g[i] = 0.0
-    add_rows(W, active, coef, warm, p, g)
     slack = np.sqrt(_ENTER * stop)
-    m = _violators(s, g, a, allowed, slack if warm > 0 else 0.0, active, warm)
-    known, gained = 0, 0.0
+    easy &= warm > 0
+    m = warm
+    if not easy:
+        add_rows(W, active, coef, warm, p, g)
+        m = _violators(s, g, a, allowed, slack if warm > 0 else 0.0, active, warm)
+    known, gained, passes = 0, 0.0, 0
     while m > known:
         sub = grow(sub, m)
         for k in range(known, m):
@@ -149,7 +178,13 @@ def _solve_column(j, s, a, W, beta, sub, room, places, stop):
             done[k] = b[k]
         for k in range(m, padded(m)):
             fit[k] = 0.0
-        gained += _lasso(W, m, sub, room, places, stop)
+        if easy and known == 0:
+            _fit_active(W, m, sub, room, places)
+            for k in range(m):
+                done[k] = 0.0
+        gain, count = _lasso(W, m, sub, room, places, stop)
+        gained += gain
+        passes += count
         known = m
         n_rows = 0
         for k in range(m):
@@ -162,14 +197,15 @@ def _solve_column(j, s, a, W, beta, sub, room, places, stop):
             break
         add_rows(W, rows, coef, n_rows, p, g)
         m = _violators(s, g, a, allowed, slack, active, m)
-    value = 0.0
+    value, fitted = 0.0, 0.0
     for k in range(known):
         i = active[k]
         beta[i] = b[k]
         allowed[i] = scale[i]
         value += b[k] * (g[i] - 2.0 * s[i]) + 2.0 * a[i] * abs(b[k])
+        fitted += b[k] * g[i]
     allowed[j] = scale[j]
-    return gained, value, sub
+    return gained, value, fitted, passes, sub
 
 
 @njit(cache=True, nogil=True)
@@ -190,36 +226,42 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
     a hundredfold per sweep to ``inner_last``. A sweep's progress is sum_j 2 theta_j (decrease of
     lasso j), in units of the objective; the descent stops when that is at most ``target``.
 
-    Returns (sweeps, progress, ok); ok is False when a conditional variance turned negative.
+    Returns (sweeps, progress, ok, definite). ok is False when a conditional variance turned
+    negative; definite says that every step kept W positive definite if it was before: the Schur
+    complement W_jj - beta'W beta of the new column was positive.
     """
     p = S.shape[0]
     order = np.arange(p)
     state = np.array([np.uint64(88172645463325252)])
     room = np.zeros((10, p + LANES))
-    places = np.zeros((3, p + 1), np.int64)
+    # Unsigned, so that compiled indexing does not look for negative indices.
+    places = np.zeros((3, p + 1), np.uint32)
     sub = np.empty((2 * LANES, 2 * LANES))
     for i in range(p):
         room[_SCALE, i] = room[_ALLOWED, i] = 1.0 / np.sqrt(W[i, i])
     g = room[_G]
     progress = np.inf
+    definite, passes = True, 0.0
     for sweep in range(max_sweeps):
         shuffle(order, state)
         progress = 0.0
         for j in order:
             a = alpha[0] if alpha.shape[0] == 1 else alpha[j]
-            gained, value, sub = _solve_column(
-                j, S[j], a, W, B[j], sub, room, places, inner / theta[j]
+            gained, value, fitted, count, sub = _solve_column(
+                j, S[j], a, W, B[j], sub, room, places, inner / theta[j], passes < _EASY
             )
+            passes += 0.1 * (count - passes)
             diagonal = W[j, j]
             # At the solution this is diagonal - beta'W beta; before, it errs on the safe side.
             free = diagonal + value
             if not free > 1e-14 * diagonal:
-                return sweep + 1, np.inf, False
+                return sweep + 1, np.inf, False, False
+            definite &= diagonal - fitted > 1e-14 * diagonal
             theta[j] = 1.0 / free
             progress += 2.0 * gained / free
             g[j] = diagonal
             _store(g, j, W)
         if progress <= target:
-            return sweep + 1, progress, True
+            return sweep + 1, progress, True, definite
         inner = max(0.01 * inner, inner_last)
-    return max_sweeps, progress, True
+    return max_sweeps, progress, True, definite

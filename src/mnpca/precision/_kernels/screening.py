@@ -3,6 +3,9 @@
 import numpy as np
 from numba import njit
 
+# A relative difference of two halves of S that rounding explains.
+_ROUNDING = 1e-13
+
 
 @njit(cache=True, nogil=True)
 def _root(parent, i):
@@ -30,15 +33,16 @@ def _first_fault(S, scale, slack):
 def screen(S, alpha, slack):
     """One pass over S in tiles: check it and join variables with |S_ij| > alpha_ij.
 
-    Returns (fault, i, j, labels); fault is 0, or 1 for a non-finite entry and 2 for an asymmetric
-    pair at (i, j). Labels number the connected components in order of appearance.
+    Returns (fault, i, j, uneven, labels); fault is 0, or 1 for a non-finite entry and 2 for an
+    asymmetric pair at (i, j); uneven counts pairs that differ by more than rounding. Labels number
+    the connected components in order of appearance.
     """
     p = S.shape[0]
     shared_row = alpha.shape[0] == 1
     parent = np.arange(p)
     labels = np.full(p, -1)
     scale = np.sqrt(np.abs(np.diag(S)))
-    bad = 0
+    bad = uneven = joined = 0
     for i in range(p):
         bad += not np.isfinite(S[i, i])
     tile = 64
@@ -52,18 +56,21 @@ def screen(S, alpha, slack):
                 # The comparison is false for NaN and for a difference of infinities.
                 for j in range(first, j1):
                     x = S[i, j]
-                    bad += not abs(x - S[j, i]) <= slack * (scale[i] * scale[j] + abs(x))
+                    apart, size = abs(x - S[j, i]), scale[i] * scale[j] + abs(x)
+                    bad += not apart <= slack * size
                     bad += not abs(x) < np.inf
+                    uneven += apart > _ROUNDING * size
                     edges += abs(x) > a[j]
-                if edges == 0:
+                if edges == 0 or joined == p - 1:
                     continue
                 for j in range(first, j1):
                     if abs(S[i, j]) > a[j] and parent[i] != parent[j]:
                         u, v = _root(parent, i), _root(parent, j)
+                        joined += u != v
                         parent[max(u, v)] = min(u, v)
     if bad > 0:
         fault, i, j = _first_fault(S, scale, slack)
-        return fault, i, j, labels
+        return fault, i, j, uneven, labels
     count = 0
     for i in range(p):
         r = _root(parent, i)
@@ -71,4 +78,4 @@ def screen(S, alpha, slack):
             labels[r] = count
             count += 1
         labels[i] = labels[r]
-    return 0, 0, 0, labels
+    return 0, 0, 0, uneven, labels

@@ -5,22 +5,48 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def make_feasible(S, alpha, diagonal, B, W):
-    """Move W, in place, to the nearest point that the dual allows: see ``fill_dual``.
+def recall_rows(indptr, columns, values, index, position, scale, B):
+    """Rows of a sparse precision T for the variables in index, and their regressions.
 
-    A start outside |W - S| <= alpha may make a conditional variance negative later on.
+    ``position`` is the place of each variable in index, or -1. T_ij is divided by scale_i scale_j.
+    B, zero on entry, gets -T_ij / T_ii. Returns compressed rows and the diagonal.
     """
-    p = S.shape[0]
-    shared_row = alpha.shape[0] == 1
-    for i in range(p):
-        a = alpha[0] if shared_row else alpha[i]
-        s, w, b = S[i], W[i], B[i]
-        for j in range(p):
-            w[j] = min(max(w[j], s[j] - a[j]), s[j] + a[j])
-        for j in range(p):
-            if b[j] != 0.0 and B[j, i] != 0.0:
-                w[j] = s[j] - np.copysign(a[j], b[j])
-        w[i] = diagonal[i]
+    p = len(index)
+    room = 0
+    for i in index:
+        room += indptr[i + 1] - indptr[i]
+    rows = np.zeros(p + 1, np.int64)
+    places = np.empty(room, np.int64)
+    entries = np.empty(room)
+    theta = np.empty(p)
+    at = 0
+    for r in range(p):
+        i = index[r]
+        for k in range(indptr[i], indptr[i + 1]):
+            c = position[columns[k]]
+            if c >= 0:
+                places[at] = c
+                entries[at] = values[k] / (scale[r] * scale[c])
+                if c == r:
+                    theta[r] = entries[at]
+                at += 1
+        rows[r + 1] = at
+        for k in range(rows[r], at):
+            if places[k] != r:
+                B[r, places[k]] = -entries[k] / theta[r]
+    return rows, places[:at], entries[:at], theta
+
+
+@njit(cache=True, nogil=True)
+def largest_row_sum(indptr, columns, values, theta):
+    """Largest row sum of |T| in units in which T has diagonal one."""
+    largest = 0.0
+    for i in range(len(theta)):
+        size = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            size += abs(values[k]) / np.sqrt(theta[columns[k]])
+        largest = max(largest, size / np.sqrt(theta[i]))
+    return largest
 
 
 @njit(cache=True, nogil=True)
