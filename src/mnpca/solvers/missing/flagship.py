@@ -1,0 +1,305 @@
+"""Expectation and maximisation for the flagship: signal and noise steps on a matrix with holes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.engines import engine_for
+from mnpca.model.low_rank import LowRank
+from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, posterior_fields
+from mnpca.solvers.flagship.graph import STRICT, WIDE
+from mnpca.solvers.flagship.iterate import Iterate, pack_side, unpack_side
+from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step
+from mnpca.solvers.flagship.noise_step import Memory, NoiseModel, Structure, noise_step
+from mnpca.solvers.flagship.search import FINAL_SWEEPS, WIDER
+from mnpca.solvers.flagship.variational import Posterior
+from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete
+from mnpca.solvers.progress import Progress, Report, State
+
+#: Noise steps.
+ROUNDS = 4
+#: Low-rank steps before each noise step.
+SIGNAL_STEPS = 2
+#: Low-rank steps under the final noise, at most.
+FINAL_STEPS = 8
+#: Change of the signal at which these end.
+FINAL_TOL = 2e-3
+#: Accuracy of the final conditional means.
+FINAL_CELL_TOL = 1e-4
+#: The name of the stage.
+STAGE = "expectation"
+
+
+@dataclass(frozen=True)
+class CompletedFit:
+    """A flagship fit of an incomplete matrix.
+
+    Attributes
+    ----------
+    fit : FlagshipFit
+        The model; its signal is what is left besides the covariates.
+    completion : Completion
+        The expected matrix.
+    variances : array of shape (n_missing,)
+        Of the prediction in every hole: signal and noise.
+    data : array of shape (n, p)
+        A complete matrix without effects whose noise has the fitted covariances.
+    """
+
+    fit: FlagshipFit
+    completion: Completion
+    variances: FloatArray
+    data: FloatArray
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Where the rounds stand, in units of the data: all that the next one reads."""
+
+    noise: NoiseModel
+    signal: LowRank
+    loadings: FloatArray
+    centred: bool
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """A signal under one noise model, and the matrix that is expected with it."""
+
+    posterior: Posterior
+    completion: Completion
+
+
+class FlagshipRounds:
+    """Rounds of expectation, low-rank steps and a noise step, from a fit of a completed matrix.
+
+    Parameters
+    ----------
+    problem : Incomplete
+        The matrix.
+    guess : array of shape (n, p)
+        The completed matrix that was fitted.
+    fit : FlagshipFit
+        Its fit.
+    structure : {"identity", "diagonal", "graph"}
+        Of the noise.
+    center : bool or "auto"
+        Whether the model has a mean row.
+    seed : int
+        Of the draws and of the subspace iteration.
+    """
+
+    def __init__(
+        self,
+        problem: Incomplete,
+        guess: FloatArray,
+        fit: FlagshipFit,
+        structure: Structure,
+        center: Center,
+        seed: int,
+    ) -> None:
+        self.problem = problem
+        self.start = fit
+        self.prepared = Prepared.of(guess, center)
+        self.structure = structure
+        self.center = center
+        self.levels = WIDE if fit.chosen == WIDER else STRICT
+        self.seed = seed
+        self.rounds: list[tuple[float, float]] = []
+
+    def run(self, report: Report, outer: Callable[[], State], resume: State | None) -> CompletedFit:
+        """Do all rounds and the final low-rank steps.
+
+        `outer` makes the state of what came before, for checkpoints; `resume` is the state of an
+        earlier run, or None.
+        """
+        done = 0
+        fit = self.start
+        signal = LowRank(
+            np.column_stack([fit.low_rank.left, np.ones(len(fit.scores))]),
+            np.column_stack([fit.low_rank.right, fit.mean]),
+        )
+        noise = NoiseModel(fit.row_noise, fit.col_noise)
+        point = _Point(noise, signal, fit.loadings, fit.centred)
+        if resume is not None:
+            point = self._unpack(resume)
+            done = len(self.rounds)
+        for number in range(done + 1, ROUNDS + 1):
+            point, score, change = self._round(point, number)
+            self.rounds.append((score, change))
+            report(Progress(STAGE, number, score, self._packer(point, outer)))
+        return self._finish(point)
+
+    def _round(self, point: _Point, number: int) -> tuple[_Point, float, float]:
+        """Return the next point, the score before its noise step and the signal's change."""
+        expectation = self._under(point.noise)
+        if number == 1:
+            settled = self._settle(expectation, point, self.center)
+        else:
+            settled = self._signal_steps(expectation, point, point.centred, SIGNAL_STEPS)
+        rng = np.random.default_rng([self.seed, number])
+        scaled = self.prepared.to_scaled(point.noise)
+        noise = noise_step(
+            self._standardised(expectation.for_noise(settled.completion, rng)),
+            settled.posterior,
+            scaled,
+            self.structure,
+            self.structure,
+            Memory(),  # another draw may have other edges
+            self.levels,
+        )
+        posterior = settled.posterior
+        new = _Point(
+            self.prepared.from_scaled(noise),
+            self._in_data(posterior),
+            posterior.svd.right * self.prepared.scale,
+            posterior.centred,
+        )
+        change = _change(new.signal.dense(), point.signal.dense())
+        return new, Iterate(scaled, posterior).score + self._constant, change
+
+    def _settle(self, expectation: Expectation, point: _Point, center: Center) -> "_Settled":
+        """Let the signal settle; ``center="auto"`` compares the evidence with and without a mean.
+
+        Expected cells agree with the model they were expected under, so each of the two gets its
+        own completion before they are compared.
+        """
+        options = (False, True) if center == "auto" else (bool(center),)
+        ends = [self._signal_steps(expectation, point, each, FINAL_STEPS) for each in options]
+        return max(ends, key=lambda end: end.posterior.elbo)
+
+    def _signal_steps(
+        self, expectation: Expectation, point: _Point, centred: bool, steps: int
+    ) -> "_Settled":
+        """Alternate expectation and low-rank step, at most `steps` times."""
+        signal, loadings, cells = point.signal.dense(), point.loadings, None
+        for _ in range(steps):
+            completion = expectation.complete(signal, cells)
+            posterior = self._low_rank(expectation, completion, point.noise, loadings, centred)
+            old, signal = signal, self._in_data(posterior).dense()
+            loadings, cells = posterior.svd.right * self.prepared.scale, completion.cells
+            if _change(signal, old) < FINAL_TOL:
+                break
+        return _Settled(posterior, expectation.complete(signal, cells))
+
+    def _finish(self, point: _Point) -> CompletedFit:
+        """Let the signal settle under the final noise, and describe what came out."""
+        expectation = self._under(point.noise)
+        settled = self._settle(expectation, point, point.centred)
+        loadings = settled.posterior.svd.right * self.prepared.scale
+        posterior = self._low_rank(
+            expectation, settled.completion, point.noise, loadings, point.centred, FINAL_SWEEPS
+        )
+        signal = self._in_data(posterior).dense()
+        completion = expectation.complete(signal, settled.completion.cells, tol=FINAL_CELL_TOL)
+        drawn = expectation.for_noise(completion, np.random.default_rng([self.seed, 0]))
+        fit = self._as_fit(posterior, point.noise)
+        rows, cols = np.nonzero(self.problem.missing)
+        left, right = fit.signal_variance
+        variances = np.einsum("ck,ck->c", left[rows], right[cols]) + expectation.noise.variances()
+        return CompletedFit(fit, completion, variances, drawn)
+
+    def _as_fit(self, posterior: Posterior, noise: NoiseModel) -> FlagshipFit:
+        scaled = self.prepared.to_scaled(noise)
+        row_share, col_share = observed_shares(self.problem.missing, posterior, scaled)
+        fields = posterior_fields(posterior, scaled, self.prepared, row_share, col_share)
+        score = Iterate(scaled, posterior).score
+        rounds = [(STAGE, i + 1, *entry) for i, entry in enumerate(self.rounds)]
+        history = (*self.start.history, *rounds)
+        return replace(
+            self.start,
+            **fields,
+            elbo=posterior.elbo + self._constant,
+            score=score + self._constant,
+            elbo_path=posterior.elbo_path + self._constant,
+            history=history,
+            chosen=STAGE,
+            converged=False,  # left to the last change in the history
+            n_iter=len(history),
+        )
+
+    @property
+    def _constant(self) -> float:
+        size = self.problem.matrix.size
+        return float(-size * (np.log(self.prepared.scale) + 0.5 * np.log(2 * np.pi)))
+
+    def _under(self, noise: NoiseModel) -> Expectation:
+        return self.problem.under(noise.row.precision, noise.col.precision)
+
+    def _standardised(self, matrix: FloatArray) -> Any:
+        return engine_for(matrix).standardised(self.prepared.offset, self.prepared.scale)
+
+    def _low_rank(
+        self,
+        expectation: Expectation,
+        completion: Completion,
+        noise: NoiseModel,
+        loadings: FloatArray,
+        centred: bool,
+        sweeps: int = 8,
+    ) -> Posterior:
+        scaled = self.prepared.to_scaled(noise)
+        return low_rank_step(
+            self._standardised(expectation.for_signal(completion)),
+            scaled.row,
+            scaled.col,
+            len(self.start.singular_values),
+            center=centred,
+            start=loadings / self.prepared.scale,
+            max_sweeps=sweeps,
+            seed=self.seed,
+        )
+
+    def _in_data(self, posterior: Posterior) -> LowRank:
+        """Return the signal, mean row included, in the units of the data."""
+        ones = np.ones((len(posterior.left), 1))
+        left = np.column_stack([posterior.left, ones])
+        return LowRank(
+            left, np.column_stack([posterior.right * self.prepared.scale, self.prepared.offset])
+        )
+
+    def _packer(self, point: _Point, outer: Callable[[], State]) -> Callable[[], State]:
+        def state() -> State:
+            return {
+                **outer(),
+                "signal": point.signal,
+                "loadings": point.loadings,
+                "centred": point.centred,
+                "rounds": np.array(self.rounds),
+                **pack_side("row", point.noise.row),
+                **pack_side("col", point.noise.col),
+            }
+
+        return state
+
+    def _unpack(self, state: State) -> _Point:
+        self.rounds = [(float(score), float(change)) for score, change in state["rounds"]]
+        noise = NoiseModel(unpack_side("row", state), unpack_side("col", state))
+        return _Point(noise, LowRank(*state["signal"]), state["loadings"], bool(state["centred"]))
+
+
+def observed_shares(
+    missing: Any, posterior: Posterior, noise: NoiseModel
+) -> tuple[FloatArray, FloatArray]:
+    """Return how much of what a row says about its scores was observed, and of a column.
+
+    Column j counts by ``b_jj |w_j|^2``, what it contributes to ``W'BW``, and row i by
+    ``a_ii |x_i|^2``; all count alike where there is no signal.
+    """
+    col_weight = noise.col.precision.diagonal() * np.sum(posterior.right**2, axis=1)
+    row_weight = noise.row.precision.diagonal() * np.sum(posterior.left**2, axis=1)
+    shares = []
+    for observed, weight in ((~missing, col_weight), (~missing.T, row_weight)):
+        total = float(weight.sum())
+        weight = weight / total if total > 0 else np.full(len(weight), 1.0 / len(weight))
+        # A share of zero would be an infinite variance; the prior bounds it.
+        shares.append(np.maximum(observed @ weight, 1e-2))
+    return shares[0], shares[1]
+
+
+def _change(new: FloatArray, old: FloatArray) -> float:
+    size = max(float(np.linalg.norm(new)), np.finfo(float).tiny)
+    return float(np.linalg.norm(new - old)) / size

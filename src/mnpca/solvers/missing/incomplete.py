@@ -1,0 +1,123 @@
+"""A matrix with holes and covariates, and what the present model expects of it."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mnpca._typing import BoolArray, FloatArray, Precision
+from mnpca.model.conditional import MissingNoise, sample_noise
+from mnpca.model.effects import Covariates, Effects
+
+#: Rounds between the effects of covariates and the holes, where there are both.
+EFFECT_ROUNDS = 3
+
+
+class Completion(NamedTuple):
+    """What the model expects of an incomplete matrix, given what was observed.
+
+    Attributes
+    ----------
+    filled : array of shape (n, p)
+        The matrix, holes at their conditional means.
+    effects : Effects
+        Of the covariates.
+    fitted : array of shape (n, p)
+        Signal and effects together: everything but the noise.
+    cells : array of shape (n_missing,)
+        Conditional mean of the noise in the holes.
+    """
+
+    filled: FloatArray
+    effects: Effects
+    fitted: FloatArray
+    cells: FloatArray
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    """``Y = Z G + H C' + signal + E``, known in some cells only.
+
+    Attributes
+    ----------
+    matrix : array of shape (n, p)
+        Y, zero where nothing was observed.
+    missing : bool array of shape (n, p)
+        True where nothing was observed.
+    covariates : Covariates
+        Z and C.
+    """
+
+    matrix: FloatArray
+    missing: BoolArray
+    covariates: Covariates
+
+    def under(self, row_precision: Precision, col_precision: Precision) -> "Expectation":
+        """Return the expectations under noise with these precisions."""
+        return Expectation(self, MissingNoise(self.missing, row_precision, col_precision))
+
+
+class Expectation:
+    """Conditional expectations of an incomplete matrix under one noise model.
+
+    Parameters
+    ----------
+    problem : Incomplete
+        The matrix.
+    noise : MissingNoise
+        The noise in its holes given that in the other cells.
+    """
+
+    def __init__(self, problem: Incomplete, noise: MissingNoise) -> None:
+        self.problem = problem
+        self.noise = noise
+        self.precisions = (noise.row_precision, noise.col_precision)
+
+    def complete(
+        self, signal: FloatArray, cells: FloatArray | None = None, *, tol: float = 1e-2
+    ) -> Completion:
+        """Return the expected matrix given the signal.
+
+        Parameters
+        ----------
+        signal : array of shape (n, p)
+            Mean row included.
+        cells : array of shape (n_missing,), default=None
+            Noise in the holes, to start from.
+        tol : float, default=1e-2
+            Of the conditional means.
+        """
+        problem, missing = self.problem, self.problem.missing
+        filled = np.where(missing, signal, problem.matrix)
+        both = problem.covariates.any and missing.any()
+        for _ in range(EFFECT_ROUNDS if both else 1):
+            effects = problem.covariates.estimate(filled - signal, *self.precisions)
+            fitted = signal + problem.covariates.dense(effects)
+            cells = self.noise.mean(problem.matrix - fitted, cells, tol=tol)
+            filled[missing] = fitted[missing] + cells
+        assert cells is not None
+        return Completion(filled, effects, fitted, cells)
+
+    def for_signal(self, completion: Completion) -> FloatArray:
+        """Return what the signal is estimated from: the expected matrix less its effects."""
+        return self.problem.covariates.without(completion.filled, *self.precisions)
+
+    def for_noise(self, completion: Completion, rng: np.random.Generator) -> FloatArray:
+        """Return a matrix with the second moments that the noise is estimated from.
+
+        Expected values vary less than the noise does. Instead, the noise in the holes is drawn
+        from its conditional distribution, and the effects of covariates from theirs, so that
+        ``E[R'AR]`` and ``E[R B R']`` hold the conditional covariances as they should.
+        """
+        covariates, missing = self.problem.covariates, self.problem.missing
+        drawn = completion.filled
+        if missing.any():
+            drawn = drawn.copy()
+            residual = self.problem.matrix - completion.fitted
+            cells = self.noise.draw(residual, sample_noise(*self.precisions, rng))
+            drawn[missing] = completion.fitted[missing] + cells
+        drawn = covariates.without(drawn, *self.precisions)
+        if covariates.any:
+            other = sample_noise(*self.precisions, rng)
+            drawn = drawn + other - covariates.without(other, *self.precisions)
+        return drawn

@@ -1,0 +1,87 @@
+"""The first completion: a low-rank signal under row and column variances."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import BoolArray, FloatArray
+from mnpca.engines import engine_for
+from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step
+from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.missing.incomplete import Incomplete
+
+#: Completions and low-rank steps in turn.
+ROUNDS = 5
+
+
+def column_fill(problem: Incomplete) -> FloatArray:
+    """Return the matrix, less covariate effects by least squares, holes at the column means."""
+    observed = ~problem.missing
+    mean = problem.matrix.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    signal = np.broadcast_to(mean, problem.matrix.shape)
+    n, p = problem.matrix.shape
+    expectation = problem.under(sp.eye_array(n, format="csr"), sp.eye_array(p, format="csr"))
+    return expectation.for_signal(expectation.complete(signal))
+
+
+def first_guess(problem: Incomplete, rank: int, center: Center, seed: int) -> FloatArray:
+    """Return a complete matrix without covariate effects to begin with.
+
+    Row and column variances of the observed residual, the expected matrix under them, and its
+    variational low-rank step alternate from the column means.
+
+    Parameters
+    ----------
+    problem : Incomplete
+        The matrix with holes.
+    rank : int
+        Components of the signal.
+    center : bool or "auto"
+        Whether the model has a mean row.
+    seed : int
+        Of the subspace iteration.
+    """
+    data = column_fill(problem)
+    if not problem.missing.any():
+        return data
+    signal = np.broadcast_to(data.mean(axis=0), data.shape)
+    start = None
+    for _ in range(ROUNDS):
+        row, col = observed_scales(data - signal, problem.missing)
+        expectation = problem.under(_diagonal(1.0 / row), _diagonal(1.0 / col))
+        data = expectation.for_signal(expectation.complete(signal))
+        size = max(float(np.sqrt(np.mean(data**2))), np.finfo(float).tiny)
+        posterior = low_rank_step(
+            engine_for(data / size),
+            NoiseSide.diagonal(1.0 / row),
+            NoiseSide.diagonal(size**2 / col),
+            rank,
+            center=center,
+            start=start,
+            seed=seed,
+        )
+        start = posterior.svd.right
+        signal = size * (posterior.left @ posterior.right.T)
+    return expectation.for_signal(expectation.complete(signal))
+
+
+def observed_scales(
+    residual: FloatArray, missing: BoolArray, sweeps: int = 20
+) -> tuple[FloatArray, FloatArray]:
+    """Return variances r_i c_j from the observed cells, r with geometric mean one.
+
+    ``r_i`` is the mean of ``e_ij^2 / c_j`` over the observed cells of row i, and the same along
+    columns, in turn.
+    """
+    squares = np.where(missing, 0.0, residual**2)
+    floor = max(float(squares.mean()) * 1e-8, np.finfo(float).tiny)
+    in_row, in_col = (~missing).sum(axis=1), (~missing).sum(axis=0)
+    row, col = np.ones(len(residual)), np.ones(residual.shape[1])
+    for _ in range(sweeps):
+        row = np.maximum(squares @ (1.0 / col) / in_row, floor)
+        row = row / np.exp(np.log(row).mean())
+        col = np.maximum((1.0 / row) @ squares / in_col, floor)
+    return row, col
+
+
+def _diagonal(weights: FloatArray) -> sp.csr_array:
+    return sp.csr_array(sp.diags_array(weights))
