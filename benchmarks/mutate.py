@@ -199,14 +199,21 @@ def functions_within(code):
             yield from functions_within(constant)
 
 
-def replace_functions(mutant):
+def functions_by_file():
+    """Find every function of the package that exists now."""
+    found = {}
+    for thing in gc.get_objects():
+        if isinstance(thing, types.FunctionType):
+            found.setdefault(thing.__code__.co_filename, []).append(thing)
+    return found
+
+
+def replace_functions(mutant, functions):
     """Give every function of the file the code of the changed one."""
     changed = {(c.co_qualname, c.co_firstlineno): c for c in functions_within(mutated(mutant))}
-    path = str(ROOT / mutant.file)
-    for function in gc.get_objects():
-        if isinstance(function, types.FunctionType) and function.__code__.co_filename == path:
-            code = function.__code__
-            function.__code__ = changed[code.co_qualname, code.co_firstlineno]
+    for function in functions[str(ROOT / mutant.file)]:
+        code = function.__code__
+        function.__code__ = changed[code.co_qualname, code.co_firstlineno]
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -324,12 +331,15 @@ class Baseline:
 
     def choose(self, session, mutant, longest):
         """Return the tests that may notice a change, the quickest first."""
-        name = f"{ROOT / mutant.file}:{mutant.function}"
+        name = f"{ROOT / mutant.file}:{mutant.function or ''}"
         chosen = [
             item
             for item in session.items
             if self.seconds(item) <= longest
-            and (mutant.function is None or name in self.notes[item.nodeid]["calls"])
+            and any(
+                call == name or (mutant.function is None and call.startswith(name))
+                for call in self.notes[item.nodeid]["calls"]
+            )
         ]
         return sorted(chosen, key=self.seconds)
 
@@ -355,6 +365,8 @@ class Mutation:
         slow = [item.nodeid for item in session.items if baseline.seconds(item) > 5]
         print(f"\n{len(session.items)} tests, over 5 s: {slow}", flush=True)
         known = Known(self.options.results)
+        self.functions = functions_by_file()
+        gc.freeze()
         end = time.monotonic() + 60 * self.options.minutes
         for mutant in self.chosen():
             if time.monotonic() > end:
@@ -366,6 +378,11 @@ class Mutation:
             if result == "survived":
                 print(f"survived {mutant.file}:{mutant.line} {mutant.change}", flush=True)
         return True
+
+    def run_changed(self, session, items, mutant):
+        """Run collected tests with a changed function."""
+        replace_functions(mutant, self.functions)
+        return run_items(session, items)
 
     def chosen(self):
         """Return the mutants to run."""
@@ -387,7 +404,7 @@ class Mutation:
             names = [item.nodeid for item in items]
             status = forked(lambda: run_afresh(mutant, names), limit + 20)
         else:
-            status = forked(lambda: replace_functions(mutant) or run_items(session, items), limit)
+            status = forked(lambda: self.run_changed(session, items, mutant), limit)
         return "timeout" if status is None else "killed" if status else "survived"
 
 
