@@ -49,6 +49,25 @@ def _cupy(dtype):
     return Place(f"cupy {dtype}", lambda Y: cupy.asarray(Y.astype(dtype)), _tolerance(dtype))
 
 
+def _memory_mapped(dtype, folder):
+    def put(Y):
+        path = folder / "Y.npy"
+        np.save(path, Y.astype(dtype))
+        return np.load(path, mmap_mode="r")
+
+    return Place(f"memory-mapped {dtype}", put, _tolerance(dtype))
+
+
+def _dask(dtype, where):
+    da = pytest.importorskip("dask.array")
+    chunks = (11, 7)  # columns in pieces too, and rows in pieces of unequal length
+    return Place(
+        f"dask {where} {dtype}",
+        lambda Y: da.from_array(Y.astype(dtype), chunks=chunks),
+        _tolerance(dtype),
+    )
+
+
 def _tolerance(dtype):
     return 1e-9 if dtype == "float64" else 1e-4
 
@@ -64,9 +83,37 @@ PLACES = {
     "cuda-float32": lambda: _torch("float32", "cuda"),
     "cupy-float32": lambda: _cupy("float32"),
 }
+#: Places of the chunked engine, which need a file or workers.
+CHUNKED = ["mapped-float64", "mapped-float32", "dask-threads", "dask-cluster"]
 
 
-@pytest.fixture(params=list(PLACES))
+@pytest.fixture(params=[*PLACES, *CHUNKED])
 def place(request):
     """Every installed place in turn; the others are skipped with a reason."""
-    return PLACES[request.param]()
+    if request.param in PLACES:
+        return PLACES[request.param]()
+    if request.param.startswith("mapped"):
+        return _memory_mapped(request.param[7:], request.getfixturevalue("tmp_path"))
+    if request.param == "dask-cluster":
+        request.getfixturevalue("on_cluster")
+    return _dask("float64", request.param[5:])
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Start two worker processes of one thread each; they compute only where `on_cluster` asks."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as workers,
+        distributed.Client(workers, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def on_cluster(cluster):
+    """Compute on the cluster for the length of a test."""
+    with cluster.as_current():
+        yield cluster
