@@ -33,11 +33,9 @@ MIN_SWEEPS, MAX_SWEEPS = 20, 200
 # cost; and the accuracy of the column problems in the first sweep of a cold and of a warm start,
 # and in the last sweeps.
 FIRST_CERTIFICATE = 50.0
-FIRST_INNER, WARM_INNER, LAST_INNER = 10.0, 0.1, 3e-3
+FIRST_INNER, WARM_INNER, LAST_INNER = 10.0, 0.5, 3e-3
 # A warm start is near: so many more certificates after one sweep each.
 NEAR = 4
-# A start whose trace of T W is within so many gaps of its value at the solution may be one.
-PROMISING = 5.0
 # A gap so many times a sweep's progress will not fall before the column problems are solved better.
 STALLED = 20.0
 # Sloppier sweeps than for this tolerance save nothing: more of them are needed.
@@ -70,10 +68,9 @@ def solve_component(problem: Problem, tol: float, start: Start | None) -> Compon
     scale = min(tol, LOOSEST)
     solution = None
     if start is not None:
-        if start.precision is not None:
-            certificate = certify_start(problem, start, PROMISING * goal)
-            if certificate.gap <= goal:
-                return ComponentSolution(start.iterate, certificate, 0)
+        certificate = certify_start(problem, start, goal)
+        if certificate is not None:
+            return ComponentSolution(start.iterate, certificate, 0)
         solution = _descend(problem, tol, start, WARM_INNER * scale, near=True)
     for fill, inner in (
         (fill_soft, FIRST_INNER * scale),

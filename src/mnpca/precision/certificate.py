@@ -21,9 +21,9 @@ from mnpca.precision._kernels.certificate import (
     distance_from_inverse,
     fill_dual,
     fill_primal,
+    linear_cost,
     make_feasible,
     to_csr,
-    trace_of_product,
 )
 from mnpca.precision.iterate import Iterate, Sparse, Start
 from mnpca.precision.problem import Problem
@@ -33,6 +33,8 @@ from mnpca.precision.result import Array, log_determinant
 SPARSE = 1.0 / 12.0
 # Above this gap the bound from the product is more than half as large again as the gap.
 LARGEST_BOUND = 0.3
+# An earlier solution whose cost is within so many gaps of p may be one of the present problem.
+PROMISING = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +53,8 @@ class Certificate:
         Upper bound on the distance of T's objective from the optimum; inf if there is none.
     estimate : float
         The gap as far as known, for the decision how to go on.
-    least : float
-        Lower bound on the smallest eigenvalue of T^(1/2) W T^(1/2); 0 if none is known.
+    definite : bool
+        Whether the iterate's W is known to be positive definite.
     dual : float
         The best dual objective so far, where it was computed.
     """
@@ -62,7 +64,7 @@ class Certificate:
     logdet: float
     gap: float
     estimate: float
-    least: float = 0.0
+    definite: bool = False
     dual: float = -np.inf
 
     @property
@@ -105,19 +107,31 @@ def certify(
     return by_factors(problem, iterate, goal, dual, work)
 
 
-def certify_start(problem: Problem, start: Start, promising: float) -> Certificate:
-    """Bound the gap of an earlier solution for the present problem, if it looks promising.
+def certify_start(problem: Problem, start: Start, goal: float) -> Certificate | None:
+    """Certify an earlier solution for the present problem; None if its gap is above the goal.
 
-    Promising is a trace of T W within so much of its value at the solution, p.
+    Its W is moved to the feasible set unless the cost alone, p at the solution, is too far off.
     """
-    assert start.precision is not None
-    W = start.iterate.W
-    cost = float(trace_of_product(*start.precision, W))
-    gap, least = np.inf, 0.0
-    if abs(cost - problem.size) <= promising:
-        square, _ = distance_from_inverse(*start.precision, start.iterate.theta, W)
-        gap, least = bound(np.sqrt(square)), 1.0 - np.sqrt(square)
-    return Certificate(start.precision, cost, start.logdet, gap, gap, least)
+    if start.precision is None:
+        return None
+    cost = _cost(problem, start.precision)
+    if abs(cost - problem.size) > PROMISING * goal:
+        return None
+    move_to_feasible(problem, start.iterate.W, start.precision)
+    square, _ = distance_from_inverse(*start.precision, start.iterate.theta, start.iterate.W)
+    gap = bound(np.sqrt(square))
+    if gap > goal:
+        return None
+    return Certificate(start.precision, cost, start.logdet, gap, gap, definite=True)
+
+
+def move_to_feasible(problem: Problem, W: Array, precision: Sparse) -> None:
+    """Move W to the dual point that belongs to a precision."""
+    make_feasible(problem.covariance, problem.alpha, problem.diagonal, *precision, W, W)
+
+
+def _cost(problem: Problem, precision: Sparse) -> float:
+    return float(linear_cost(problem.covariance, problem.alpha, problem.diagonal, *precision))
 
 
 def _by_product(
@@ -126,14 +140,17 @@ def _by_product(
     B, theta = iterate.B, iterate.theta
     precision = Sparse(*to_csr(B, theta))
     moved = make_feasible(
-        problem.covariance, problem.alpha, problem.diagonal, B, theta, iterate.W, work
+        problem.covariance, problem.alpha, problem.diagonal, *precision, iterate.W, work
     )
     square, size = distance_from_inverse(*precision, theta, work)
     distance = float(np.sqrt(square))
     gap, logdet = bound(distance), np.nan
-    cost = float(trace_of_product(*precision, work))
+    cost = _cost(problem, precision)
     if gap > goal:
-        return Certificate(precision, cost, logdet, gap, min(gap, float(square)))
+        if 0.5 * square <= goal:
+            # The gap itself may pass where its bound does not.
+            return by_factors(problem, iterate, goal, -np.inf, work)
+        return Certificate(precision, cost, logdet, gap, 0.5 * float(square))
     # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have
     # the same inertia (Lyapunov). For the W of the descent, X is at most the sum below.
     if not (definite and distance + size * moved < 1.0):
@@ -143,7 +160,7 @@ def _by_product(
         if logdet == -np.inf:
             return Certificate(precision, cost, logdet, np.inf, np.inf)
     iterate.W = work
-    return Certificate(precision, cost, logdet, gap, gap, 1.0 - distance)
+    return Certificate(precision, cost, logdet, gap, gap, definite=True)
 
 
 def by_factors(

@@ -31,7 +31,7 @@ class Sparse(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """An earlier solution as a start: an iterate with feasible W.
+    """Where to start: an iterate, and what is known of it.
 
     Attributes
     ----------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mnpca.precision._kernels.blocks import take_block
 from mnpca.precision._kernels.screening import screen
 from mnpca.precision.result import Array, Index
 
@@ -42,16 +43,15 @@ class Problem:
     @property
     def size(self) -> int:
         """Number of variables."""
-        return len(self.diagonal)
+        return int(self.diagonal.shape[0])
 
     def restrict(self, index: Index) -> Problem:
         """Return the same problem on some of the variables."""
         if len(index) == self.size:
             return self
-        one_row = len(self.alpha) == 1
-        alpha = self.alpha[:, index] if one_row else self.alpha[np.ix_(index, index)]
-        covariance = self.covariance[np.ix_(index, index)]
-        return Problem(covariance, np.ascontiguousarray(alpha), self.diagonal[index])
+        rows = np.zeros(1, np.int64) if len(self.alpha) == 1 else index
+        alpha = take_block(self.alpha, rows, index)
+        return Problem(take_block(self.covariance, index, index), alpha, self.diagonal[index])
 
 
 def check_tolerance(tol: float) -> float:

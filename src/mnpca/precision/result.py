@@ -22,15 +22,14 @@ Index = NDArray[np.int64]
 class Block:
     """One connected component: its variables, and what a warm start needs.
 
-    ``logdet`` is the log-determinant of the component's precision T, nan if not computed yet;
-    ``least`` is a lower bound on the smallest eigenvalue of T^(1/2) W T^(1/2), W the working
-    covariance, or 0.
+    ``logdet`` is the log-determinant of the component's precision, nan if not computed yet;
+    ``definite`` says that the working covariance is known to be positive definite.
     """
 
     index: Index
     working_covariance: Array
     logdet: float
-    least: float
+    definite: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +66,7 @@ class PrecisionResult:
             "n_iter": self.n_iter,
             "labels": self.labels,
             "blocks": [
-                (block.index, block.working_covariance, block.logdet, block.least)
+                (block.index, block.working_covariance, block.logdet, block.definite)
                 for block in self._blocks
             ],
         }

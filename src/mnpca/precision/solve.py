@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from mnpca.engines.arrays import lives_elsewhere
+from mnpca.precision._kernels.blocks import put_rows
 from mnpca.precision.block_descent import ComponentSolution, solve_component
 from mnpca.precision.iterate import Sparse, Start
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
@@ -142,7 +143,7 @@ def assemble(
         n_iter=max((solution.n_iter for solution in solutions), default=0),
         labels=labels,
         _blocks=tuple(
-            Block(index, solution.iterate.W, proof.logdet, proof.least)
+            Block(index, solution.iterate.W, proof.logdet, proof.definite)
             for index, solution, proof in zip(groups, solutions, proofs, strict=True)
         ),
         _cost=cost,
@@ -155,12 +156,13 @@ def _join(diagonal: Array, alone: Index, groups: list[Index], parts: list[Sparse
     if len(groups) == 1 and len(groups[0]) == p:
         indptr, columns, values = parts[0]
         return sparse.csr_array((values, columns, indptr), shape=(p, p))
-    row_parts, column_parts, value_parts = [alone], [alone], [1.0 / diagonal[alone]]
-    for index, (indptr, columns, values) in zip(groups, parts, strict=True):
-        row_parts.append(np.repeat(index, np.diff(indptr)))
-        column_parts.append(index[columns])
-        value_parts.append(values)
-    place = (np.concatenate(row_parts), np.concatenate(column_parts))
-    matrix = sparse.coo_array((np.concatenate(value_parts), place), shape=(p, p)).tocsr()
-    matrix.sort_indices()
-    return matrix
+    lengths = np.ones(p, np.int64)
+    for index, part in zip(groups, parts, strict=True):
+        lengths[index] = np.diff(part.indptr)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    columns, values = np.empty(indptr[-1], np.int64), np.empty(indptr[-1])
+    columns[indptr[alone]], values[indptr[alone]] = alone, 1.0 / diagonal[alone]
+    # Variables of a component come in rising order, so the columns of each row stay sorted.
+    for index, part in zip(groups, parts, strict=True):
+        put_rows(*part, index, indptr, columns, values)
+    return sparse.csr_array((values, columns, indptr), shape=(p, p))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mnpca.precision._kernels.certificate import make_feasible
-from mnpca.precision._kernels.warm import extrapolate, largest_row_sum, recall_rows
+from mnpca.precision._kernels.blocks import put_block
+from mnpca.precision._kernels.certificate import to_csr
+from mnpca.precision._kernels.warm import extrapolate, recall_rows
+from mnpca.precision.certificate import move_to_feasible
 from mnpca.precision.iterate import Iterate, Sparse, Start
 from mnpca.precision.problem import Problem
 from mnpca.precision.result import Array, Block, Index, PrecisionResult
@@ -14,19 +16,17 @@ from mnpca.precision.result import Array, Block, Index, PrecisionResult
 def restart(result: PrecisionResult, index: Index, problem: Problem) -> Start:
     """Start the problem of the variables in index from an earlier result for all variables.
 
-    With T the earlier precision and X = T^(1/2) W T^(1/2), the feasible W is positive definite if
-    it is nearer to the earlier one than the least eigenvalue of X allows.
+    A W that is known to be definite may be outside the dual's feasible set: the first sweep leads
+    there. Another one is moved there, where conditional variances stay positive.
     """
     iterate, precision = recall(result, index, problem.diagonal)
-    moved = _move_to_feasible(problem, iterate)
     blocks, whole = _blocks_within(result, index)
-    if not whole:
-        # A part of a component is a principal submatrix: definite, but of unknown determinant.
-        return Start(iterate, precision)
-    least = min((block.least for block in blocks), default=1.0)
-    definite = largest_row_sum(*precision, iterate.theta) * moved < least
-    logdet = _log_determinant(result, index, blocks, iterate.theta)
-    return Start(iterate, precision, logdet, bool(definite))
+    definite = all(block.definite for block in blocks)
+    if not definite:
+        move_to_feasible(problem, iterate.W, precision)
+    # Parts of components are principal submatrices: definite, but of unknown determinant.
+    logdet = _log_determinant(result, index, blocks, iterate.theta) if whole else np.nan
+    return Start(iterate, precision, logdet, definite)
 
 
 def go_on(
@@ -36,7 +36,7 @@ def go_on(
     iterate, _ = recall(last, index, problem.diagonal)
     other, _ = recall(before, index, problem.diagonal)
     extrapolate(iterate.W, iterate.B, iterate.theta, other.W, other.B, other.theta, t)
-    _move_to_feasible(problem, iterate)
+    move_to_feasible(problem, iterate.W, Sparse(*to_csr(iterate.B, iterate.theta)))
     return Start(iterate)
 
 
@@ -56,15 +56,6 @@ def recall(result: PrecisionResult, index: Index, diagonal: Array) -> tuple[Iter
         T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, index, position, scale, B
     )
     return Iterate(W, B, theta), Sparse(*rows)
-
-
-def _move_to_feasible(problem: Problem, iterate: Iterate) -> float:
-    """Move W to the dual's feasible set: elsewhere a conditional variance may turn negative."""
-    W = iterate.W
-    moved: float = make_feasible(
-        problem.covariance, problem.alpha, problem.diagonal, iterate.B, iterate.theta, W, W
-    )
-    return moved
 
 
 def _blocks_within(result: PrecisionResult, index: Index) -> tuple[list[Block], bool]:
@@ -93,8 +84,5 @@ def _working_covariance(result: PrecisionResult, index: Index, position: Index) 
     W = np.zeros((p, p))
     np.fill_diagonal(W, 1.0 / result.precision.diagonal()[index])
     for block in blocks:
-        here = position[block.index]
-        kept = here >= 0
-        part = block.working_covariance
-        W[np.ix_(here[kept], here[kept])] = part if kept.all() else part[np.ix_(kept, kept)]
+        put_block(block.working_covariance, position[block.index], W)
     return W

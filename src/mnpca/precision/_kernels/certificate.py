@@ -26,31 +26,38 @@ def fill_dual(S, alpha, diagonal, W, B, on_support, out):
         o[i] = diagonal[i]
 
 
-@njit(cache=True, nogil=True)
-def make_feasible(S, alpha, diagonal, B, theta, W, out):
-    """Fill out, which may be W itself, with the dual point of ``fill_dual`` on the support.
+@njit(cache=True, nogil=True, fastmath=FAST)
+def make_feasible(S, alpha, diagonal, indptr, columns, values, W, out):
+    """Fill out, which may be W itself, with the dual point that belongs to a sparse precision T.
 
-    Returns the largest row sum of sqrt(theta_i theta_j) |out_ij - W_ij|.
+    It is S + alpha sign(T) on the support of T and W clipped to [S - alpha, S + alpha] elsewhere.
+    Returns the largest row sum of |out - W|, in units in which T has diagonal one.
     """
     p = S.shape[0]
     shared_row = alpha.shape[0] == 1
-    weight = np.sqrt(theta)
+    weight = np.empty(p)
     before = np.empty(p)
+    for i in range(p):
+        for k in range(indptr[i], indptr[i + 1]):
+            if columns[k] == i:
+                weight[i] = np.sqrt(values[k])
     largest = 0.0
     for i in range(p):
         a = alpha[0] if shared_row else alpha[i]
-        s, w, b, o = S[i], W[i], B[i], out[i]
-        for j in range(p):
-            before[j] = w[j]
-        for j in range(p):
-            o[j] = min(max(before[j], s[j] - a[j]), s[j] + a[j])
-        for j in range(p):
-            if b[j] != 0.0 and B[j, i] != 0.0:
-                o[j] = s[j] - np.copysign(a[j], b[j] * theta[i] + B[j, i] * theta[j])
-        o[i] = diagonal[i]
+        s, w, o = S[i], W[i], out[i]
+        first, last = indptr[i], indptr[i + 1]
+        for k in range(first, last):
+            before[k - first] = w[columns[k]]
         moved = 0.0
         for j in range(p):
-            moved += weight[j] * abs(o[j] - before[j])
+            x = min(max(w[j], s[j] - a[j]), s[j] + a[j])
+            moved += weight[j] * abs(x - w[j])
+            o[j] = x
+        for k in range(first, last):
+            j = columns[k]
+            x = diagonal[i] if j == i else s[j] + np.copysign(a[j], values[k])
+            moved += weight[j] * (abs(x - before[k - first]) - abs(o[j] - before[k - first]))
+            o[j] = x
         largest = max(largest, weight[i] * moved)
     return largest
 
@@ -80,12 +87,18 @@ def fill_primal(S, alpha, diagonal, B, theta, out):
 
 
 @njit(cache=True, nogil=True)
-def trace_of_product(indptr, columns, values, W):
-    """tr(T W) for a sparse T."""
+def linear_cost(S, alpha, diagonal, indptr, columns, values):
+    """tr(S T) + |alpha o T|_1 for a sparse T, the diagonal's penalty being part of diagonal."""
+    shared_row = alpha.shape[0] == 1
     total = 0.0
-    for i in range(len(indptr) - 1):
+    for i in range(len(diagonal)):
+        a = alpha[0] if shared_row else alpha[i]
         for k in range(indptr[i], indptr[i + 1]):
-            total += values[k] * W[i, columns[k]]
+            j = columns[k]
+            if j == i:
+                total += diagonal[i] * values[k]
+            else:
+                total += S[i, j] * values[k] + a[j] * abs(values[k])
     return total
 
 

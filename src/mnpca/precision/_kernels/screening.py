@@ -67,7 +67,7 @@ def screen(S, alpha, slack):
                     if abs(S[i, j]) > a[j] and parent[i] != parent[j]:
                         u, v = _root(parent, i), _root(parent, j)
                         joined += u != v
-                        parent[max(u, v)] = min(u, v)
+                        parent[max(u, v)] = parent[i] = parent[j] = min(u, v)
     if bad > 0:
         fault, i, j = _first_fault(S, scale, slack)
         return fault, i, j, uneven, labels

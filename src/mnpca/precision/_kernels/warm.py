@@ -38,18 +38,6 @@ def recall_rows(indptr, columns, values, index, position, scale, B):
 
 
 @njit(cache=True, nogil=True)
-def largest_row_sum(indptr, columns, values, theta):
-    """Largest row sum of |T| in units in which T has diagonal one."""
-    largest = 0.0
-    for i in range(len(theta)):
-        size = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            size += abs(values[k]) / np.sqrt(theta[columns[k]])
-        largest = max(largest, size / np.sqrt(theta[i]))
-    return largest
-
-
-@njit(cache=True, nogil=True)
 def extrapolate(W, B, theta, W_before, B_before, theta_before, t):
     """Go on from an earlier iterate through the last one by t times their distance, in place.
 
