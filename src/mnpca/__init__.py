@@ -2,9 +2,11 @@
 
 from mnpca.estimators import (
     MNPCA,
+    DimensionFoldingPCA,
     GeneralizedPCA,
     LikelihoodMNPCA,
     SparsePrecision,
+    TensorMNPCA,
     WassersteinMNPCA,
 )
 from mnpca.estimators._saving import load
@@ -15,10 +17,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "MNPCA",
+    "DimensionFoldingPCA",
     "GeneralizedPCA",
     "LikelihoodMNPCA",
     "ModelCheckWarning",
     "SparsePrecision",
+    "TensorMNPCA",
     "WassersteinMNPCA",
     "__version__",
     "load",

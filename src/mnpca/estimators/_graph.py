@@ -18,8 +18,6 @@ def partial_correlations(precision):
 
 def noise_graph(estimator, side):
     """Build the graph of one side; see ``MatrixNormalEstimator.noise_graph``."""
-    import networkx as nx
-
     if side == "rows":
         precision = estimator.row_precision_
         names = getattr(estimator, "sample_names_in_", None)
@@ -30,6 +28,13 @@ def noise_graph(estimator, side):
         raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
     if isinstance(precision, LinearOperator) or precision.diagonal().min() <= 0:
         raise ValueError(f"The metric of the {side} is not a positive definite matrix: no network.")
+    return precision_graph(precision, names)
+
+
+def precision_graph(precision, names=None):
+    """Build the graph of a sparse precision; nodes without names are called by their numbers."""
+    import networkx as nx
+
     graph = nx.Graph()
     # Nodes are positions, names are attributes: names in data may repeat.
     for node in range(precision.shape[0]):

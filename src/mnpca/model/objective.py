@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.model.low_rank import LowRank
-from mnpca.model.sparse import logdet
+from mnpca.model.sparse import logdet, repeated
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,27 +19,30 @@ class Penalty:
     ----------
     row, col : float or array
         Weights of |A_ij| and |B_ij|: one for all entries, or a matrix. A weight of 0 switches the
-        network of that side off: its precision stays the identity.
+        network of that side off, so that its precision stays the identity, unless `free`.
     diagonal : bool
         Whether the diagonals are penalised too.
     ridge : float
         Weight of ``tr(X'AX) + tr(W'BW)``.
+    free : bool
+        Whether a weight of 0 is no penalty instead: maximum likelihood, for several matrices.
     """
 
     row: float | FloatArray = 0.0
     col: float | FloatArray = 0.0
     diagonal: bool = True
     ridge: float = 0.0
+    free: bool = False
 
     @property
     def row_on(self) -> bool:
         """Whether there is a network among rows."""
-        return bool(np.any(self.row))
+        return self.free or bool(np.any(self.row))
 
     @property
     def col_on(self) -> bool:
         """Whether there is a network among columns."""
-        return bool(np.any(self.col))
+        return self.free or bool(np.any(self.col))
 
     @property
     def sees_scale(self) -> bool:
@@ -70,9 +73,12 @@ def objective(
     ``S1 = (R B R' + ridge X X')/p``) and in B (``S2 = (R'AR + ridge W W')/n``), and ridge
     regressions ``X = Y B W (W'BW + ridge I)^-1`` and ``W = Y'A X (X'AX + ridge I)^-1``.
 
+    Several matrices Y_i, with scores X_i of their own and the same W, A and B, stand one under the
+    other in `data`; then the likelihood and S1 are means over them, and S2 has all their rows.
+
     Parameters
     ----------
-    data : array of shape (n, p)
+    data : array of shape (n, p), or of several matrices (n_matrices * n, p)
         Y.
     signal : LowRank
         X and W.
@@ -81,7 +87,7 @@ def objective(
     penalty : Penalty
         Weights.
     """
-    n, p = data.shape
+    n, p = row_precision.shape[0], data.shape[1]
     value: float = (
         misfit(data, signal, row_precision, col_precision, penalty.ridge)
         - logdet(row_precision) / n
@@ -101,7 +107,8 @@ def misfit(
 ) -> float:
     """Return the part that sees the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
     residual = data - signal.dense()
-    total = float(np.vdot(row_precision @ residual, residual @ col_precision))
+    weighted = repeated(row_precision, len(data)) @ residual
+    total = float(np.vdot(weighted, residual @ col_precision))
     if ridge:
         total += ridge * sum(sizes(signal, row_precision, col_precision))
     return total / data.size
@@ -112,7 +119,7 @@ def sizes(
 ) -> tuple[float, float]:
     """Return ``tr(X'AX)`` and ``tr(W'BW)``."""
     return (
-        float(np.vdot(signal.left, row_precision @ signal.left)),
+        float(np.vdot(signal.left, repeated(row_precision, len(signal.left)) @ signal.left)),
         float(np.vdot(signal.right, col_precision @ signal.right)),
     )
 
@@ -140,10 +147,10 @@ def best_gauge(
     The likelihood does not see t; the penalties are ``t a + b/t``, lowest at ``sqrt(b/a)``. Where
     a or b is zero there is no best t, and 1 is returned.
     """
-    n, p = shape
+    n, p = row_precision.shape[0], shape[1]
     score_size, loading_size = sizes(signal, row_precision, col_precision)
     row = absolute_sum(row_precision, penalty.row, penalty.diagonal) / n
     col = absolute_sum(col_precision, penalty.col, penalty.diagonal) / p
-    row += penalty.ridge * score_size / (n * p)
-    col += penalty.ridge * loading_size / (n * p)
+    row += penalty.ridge * score_size / math.prod(shape)
+    col += penalty.ridge * loading_size / math.prod(shape)
     return math.sqrt(col / row) if row > 0 and col > 0 else 1.0

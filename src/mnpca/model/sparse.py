@@ -38,6 +38,17 @@ def blocks(matrix: sp.csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
         yield items, block
 
 
+def repeated(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
+    """Return the precision of `n_rows` rows: of several matrices with the same rows, one A each."""
+    copies = n_rows // precision.shape[0]
+    return precision if copies == 1 else sp.csr_array(sp.kron(sp.eye_array(copies), precision))
+
+
+def side_by_side(stacked: FloatArray, n_rows: int) -> FloatArray:
+    """Put matrices of `n_rows` rows, one under the other, side by side."""
+    return np.concatenate(np.split(stacked, len(stacked) // n_rows), axis=1)
+
+
 def logdet(precision: sp.csr_array) -> float:
     """Log-determinant of a sparse positive definite matrix, by Cholesky per component.
 

@@ -12,6 +12,7 @@ from mnpca.engines.dense import DenseEngine
 from mnpca.model.gpca import truncated_svd
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty
+from mnpca.model.sparse import repeated
 from mnpca.precision import PrecisionResult
 from mnpca.solvers.flagship.scales import row_col_scales
 from mnpca.solvers.likelihood_blocks import Iterate, col_step, gauge_step, row_step, signal_step
@@ -53,6 +54,7 @@ def fit_likelihood(
     low_rank_step: LowRankStep = "als",
     tol: float = 1e-5,
     max_iter: int = 200,
+    n_matrices: int = 1,
     report: Report = silent,
     resume: State | None = None,
 ) -> LikelihoodFit:
@@ -75,6 +77,8 @@ def fit_likelihood(
         Change of the objective at which to stop; precisions are solved ten times as accurately.
     max_iter : int, default=200
         Largest number of iterations.
+    n_matrices : int, default=1
+        Number of matrices that stand one under the other in `data`.
     report, resume
         See `mnpca.solvers.progress`.
     """
@@ -94,6 +98,7 @@ def fit_likelihood(
                 low_rank_step=low_rank_step,
                 tol=tol,
                 max_iter=max_iter,
+                n_matrices=n_matrices,
                 report=nested(report, lambda: {"ends": [_as_dict(end) for end in ends]}),
                 resume=inner,
             )
@@ -111,6 +116,7 @@ def descend(
     low_rank_step: LowRankStep,
     tol: float,
     max_iter: int,
+    n_matrices: int = 1,
     report: Report = silent,
     resume: State | None = None,
 ) -> LikelihoodFit:
@@ -121,7 +127,7 @@ def descend(
     penalties do not determine the scale, it is held at ``logdet A = 0``.
     """
     if resume is None:
-        iterate = begin(data, rank, penalty, start)
+        iterate = begin(data, rank, penalty, start, n_matrices)
         history = [iterate.value(data, penalty)]
     else:
         iterate, history = _restore(resume)
@@ -140,24 +146,27 @@ def descend(
     )
 
 
-def begin(data: FloatArray, rank: int, penalty: Penalty, start: Start) -> Iterate:
+def begin(
+    data: FloatArray, rank: int, penalty: Penalty, start: Start, n_matrices: int = 1
+) -> Iterate:
     """Return identity precisions and the signal of the named start, its factors balanced.
 
     Correlated noise of large variance is in the first components of an SVD, and the descent does
     not leave it. Scaled rows and columns show the signal first in most of these cases.
     """
     n, p = data.shape
-    identity = sp.eye_array(n, format="csr"), sp.eye_array(p, format="csr")
+    identity = sp.eye_array(n // n_matrices, format="csr"), sp.eye_array(p, format="csr")
     if start == "svd":
         parts = truncated_svd(data, rank)
         root = np.sqrt(parts.singular_values)
         return Iterate(LowRank(parts.left * root, parts.right * root), *identity)
-    scales = row_col_scales(DenseEngine(data, dtype=np.float64))
+    scales = row_col_scales(DenseEngine(data, dtype=np.float64), copies=n_matrices)
     row, col = (
-        sp.csr_array(sp.diags_array(side.weights)) if on else plain
+        sp.csr_array(sp.diags_array(side.single.weights)) if on else plain
         for side, plain, on in zip(scales, identity, (penalty.row_on, penalty.col_on), strict=True)
     )
-    return Iterate(closed_form(data, rank, row, col, penalty.ridge), *identity)
+    signal = closed_form(data, rank, repeated(row, n), col, penalty.ridge)
+    return Iterate(signal, *identity)
 
 
 def _settled(history: list[float], tol: float) -> bool:

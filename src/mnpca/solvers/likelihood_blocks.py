@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
-from mnpca.model.sparse import logdet
+from mnpca.model.sparse import logdet, repeated, side_by_side
 from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
 from mnpca.solvers.low_rank_step import LowRankStep, alternate_least_squares, closed_form
 
@@ -30,12 +30,20 @@ class Iterate:
 
 
 def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float) -> Iterate:
-    """Minimise over the row precision: a sparse precision of ``S1 = (R B R' + ridge X X')/p``."""
+    """Minimise over the row precision: a sparse precision of ``S1 = (R B R' + ridge X X')/p``.
+
+    With several matrices S1 is the mean over them.
+    """
     if not penalty.row_on:
         return iterate
-    covariance = _covariance(data - iterate.signal.dense(), iterate.col_precision)
+    n, p = iterate.row_precision.shape[0], data.shape[1]
+    residual = data - iterate.signal.dense()
+    weighted = side_by_side(residual @ iterate.col_precision, n)
+    covariance = weighted @ side_by_side(residual, n).T
     if penalty.ridge:
-        covariance += penalty.ridge / data.shape[1] * iterate.signal.left @ iterate.signal.left.T
+        scores = side_by_side(iterate.signal.left, n)
+        covariance += penalty.ridge * scores @ scores.T
+    covariance /= len(data) // n * p
     hold_scale = penalty.col_on and not penalty.sees_scale
     precision, result = _lower(
         covariance,
@@ -53,9 +61,11 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     """Minimise over the column precision, with ``S2 = (R'AR + ridge W W')/n``."""
     if not penalty.col_on:
         return iterate
-    covariance = _covariance((data - iterate.signal.dense()).T, iterate.row_precision)
+    residual = data - iterate.signal.dense()
+    covariance = residual.T @ (repeated(iterate.row_precision, len(data)) @ residual)
     if penalty.ridge:
-        covariance += penalty.ridge / data.shape[0] * iterate.signal.right @ iterate.signal.right.T
+        covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
+    covariance /= len(data)
     precision, result = _lower(
         covariance, penalty.col, penalty.diagonal, iterate.col_precision, iterate.col_start, tol
     )
@@ -80,7 +90,8 @@ def signal_step(
     data: FloatArray, iterate: Iterate, penalty: Penalty, low_rank_step: LowRankStep
 ) -> Iterate:
     """Minimise over scores and loadings; near a perfect fit rounding may prevent it."""
-    precisions = (iterate.row_precision, iterate.col_precision, penalty.ridge)
+    all_rows = repeated(iterate.row_precision, len(data))
+    precisions = (all_rows, iterate.col_precision, penalty.ridge)
     if low_rank_step == "closed":
         signal = closed_form(data, iterate.signal.left.shape[1], *precisions)
     else:
@@ -88,14 +99,6 @@ def signal_step(
     if misfit(data, signal, *precisions) > misfit(data, iterate.signal, *precisions):
         return iterate
     return replace(iterate, signal=signal)
-
-
-def _covariance(residual: FloatArray, other_precision: sp.csr_array) -> FloatArray:
-    """Covariance of the rows of a residual, ``R P R' / m``."""
-    weighted = residual @ other_precision
-    covariance: FloatArray = weighted @ residual.T
-    covariance /= residual.shape[1]
-    return covariance
 
 
 def _lower(

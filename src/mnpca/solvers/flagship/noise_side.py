@@ -139,7 +139,7 @@ class NoiseSide:
 
     def pool(self, values: FloatArray) -> FloatArray:
         """Add up, item by item, what the copies of the items have."""
-        return values.reshape(self.copies, -1, *values.shape[1:]).sum(axis=0)
+        return np.asarray(values.reshape(self.copies, -1, *values.shape[1:]).sum(axis=0))
 
     def apply(self, thin: FloatArray) -> FloatArray:
         """Return ``P Z``."""

@@ -1,6 +1,9 @@
 """Products along one axis of an array."""
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -49,4 +52,12 @@ def whitened(array: FloatArray, noise: Sequence[NoiseSide]) -> FloatArray:
     """Multiply every axis by its whitener: noise becomes white."""
     for axis, side in enumerate(noise):
         array = along(array, axis, side.whiten)
+    return array
+
+
+def weighted_by(array: FloatArray, matrices: Sequence[Any]) -> FloatArray:
+    """Multiply every axis by a symmetric matrix, which may be sparse; None is the identity."""
+    for axis, matrix in enumerate(matrices):
+        if matrix is not None:
+            array = along(array, axis, partial(operator.matmul, matrix))
     return array

@@ -10,7 +10,7 @@ from mnpca._typing import FloatArray
 from mnpca.solvers.flagship.iterate import pack_side, unpack_side
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.progress import Progress, Report, State, silent
-from mnpca.solvers.tensor.axes import weighted
+from mnpca.solvers.tensor.axes import times_all, weighted
 from mnpca.solvers.tensor.noise_step import (
     AxisNoise,
     axis_noise_step,
@@ -44,6 +44,13 @@ class TensorFit:
     noise: list[NoiseSide]
     history: list[tuple[str, int, float, float]]
     converged: bool
+
+    def components(self) -> tuple[FloatArray, FloatArray]:
+        """Return what the first axis's scores multiply, orthonormal slices, and their lengths."""
+        core = self.signal.core
+        lengths = np.linalg.norm(core.reshape(len(core), -1), axis=1)
+        scale = np.maximum(lengths, np.finfo(float).tiny).reshape(-1, *[1] * (core.ndim - 1))
+        return times_all(core / scale, [None, *self.signal.factors[1:]]), lengths
 
 
 def fit_tensor(
@@ -210,5 +217,3 @@ def relative_change(new: Tucker, old: Tucker) -> float:
     present = new.dense()
     size = max(float(np.mean(present**2)), 1e-4)
     return float(np.sqrt(np.mean((present - old.dense()) ** 2) / size))
-
-

@@ -9,7 +9,6 @@ from mnpca._typing import FloatArray
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.tensor.axes import along, times_all, unfold, whitened
 
-
 Bases: TypeAlias = list[FloatArray | None]
 
 

@@ -1,0 +1,152 @@
+"""Several matrices, and arrays with more axes: low-rank signals in Kronecker noise."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch, check_random_state
+
+from mnpca.datasets._synthetic import colour_rows, sample_matrix_normal
+
+
+def planted_precision(size, degree=2.0, strength=(0.2, 0.4), random_state=None):
+    """Draw a precision whose graph is random and whose edges are all of a noticeable strength.
+
+    Pairs are chosen at random, ``degree * size / 2`` of them, each with an entry of size uniform
+    on `strength` and random sign; where that is not positive definite the diagonal is raised, and
+    rows and columns are scaled to a unit diagonal.
+
+    Parameters
+    ----------
+    size : int
+        Number of items.
+    degree : float, default=2.0
+        Edges per item, on average.
+    strength : pair of float, default=(0.2, 0.4)
+        Smallest and largest size of an entry, before the diagonal is raised.
+    random_state : int, RandomState instance or None, default=None
+        Source of everything random.
+
+    Returns
+    -------
+    scipy.sparse.csr_array of shape (size, size)
+
+    Examples
+    --------
+    >>> from mnpca.datasets import planted_precision
+    >>> planted_precision(20, degree=2, random_state=0).nnz
+    60
+    """
+    rng = check_random_state(random_state)
+    row, col = np.triu_indices(size, 1)
+    chosen = rng.permutation(len(row))[: int(degree * size / 2)]
+    values = rng.uniform(*strength, len(chosen)) * rng.choice([-1.0, 1.0], len(chosen))
+    precision = np.zeros((size, size))
+    precision[row[chosen], col[chosen]] = values
+    precision += precision.T
+    lowest = float(np.linalg.eigvalsh(precision)[0])
+    precision[np.diag_indices(size)] = max(1.0, 0.05 - 1.1 * lowest)
+    scale = 1.0 / np.sqrt(np.diag(precision))
+    return sp.csr_array(precision * scale * scale[:, None])
+
+
+def make_several_matrices(
+    n_matrices=30,
+    n_samples=20,
+    n_features=15,
+    n_components=2,
+    *,
+    row_precision=None,
+    col_precision=None,
+    signal_scale=1.0,
+    random_state=None,
+):
+    """Generate ``Y_i = X_i W' + E_i``: own scores, common loadings and noise networks.
+
+    Parameters
+    ----------
+    n_matrices, n_samples, n_features : int
+        Shape of the array.
+    n_components : int, default=2
+        Columns of W. Scores and loadings are standard normal, scaled so that the signal's mean
+        square is 0.2 `n_components`.
+    row_precision, col_precision : array or sparse matrix, default=None
+        Noise precisions; by default `planted_precision`.
+    signal_scale : float, default=1.0
+        Factor on the signal.
+    random_state : int, RandomState instance or None, default=None
+        Source of everything random.
+
+    Returns
+    -------
+    Bunch
+        Y and signal (n_matrices x n_samples x n_features), row_precision, col_precision.
+
+    Examples
+    --------
+    >>> from mnpca.datasets import make_several_matrices
+    >>> make_several_matrices(random_state=0).Y.shape
+    (30, 20, 15)
+    """
+    rng = check_random_state(random_state)
+    if row_precision is None:
+        row_precision = planted_precision(n_samples, random_state=rng)
+    if col_precision is None:
+        col_precision = planted_precision(n_features, random_state=rng)
+    loadings = rng.standard_normal((n_features, n_components))
+    scores = rng.standard_normal((n_matrices, n_samples, n_components))
+    signal = signal_scale * np.sqrt(0.2) * scores @ loadings.T
+    noise = [sample_matrix_normal(row_precision, col_precision, rng) for _ in range(n_matrices)]
+    return Bunch(
+        Y=signal + np.stack(noise),
+        signal=signal,
+        row_precision=sp.csr_array(row_precision),
+        col_precision=sp.csr_array(col_precision),
+    )
+
+
+def make_tensor_normal(
+    shape=(40, 30, 20), rank=2, *, precisions=None, signal_scale=1.0, random_state=None
+):
+    """Generate an array with a Tucker signal and a noise network on every axis.
+
+    Parameters
+    ----------
+    shape : sequence of int, default=(40, 30, 20)
+        Shape of the array.
+    rank : int or sequence of int, default=2
+        Components of every axis, or of each. Loadings are random and orthonormal and the core
+        is standard normal; all is scaled so that the signal's mean square is 0.2.
+    precisions : list of arrays or sparse matrices, default=None
+        Noise precisions of the axes; by default `planted_precision`.
+    signal_scale : float, default=1.0
+        Factor on the signal.
+    random_state : int, RandomState instance or None, default=None
+        Source of everything random.
+
+    Returns
+    -------
+    Bunch
+        Y, signal and precisions (one for every axis).
+
+    Examples
+    --------
+    >>> from mnpca.datasets import make_tensor_normal
+    >>> make_tensor_normal((6, 5, 4), random_state=0).Y.shape
+    (6, 5, 4)
+    """
+    rng = check_random_state(random_state)
+    ranks = [rank] * len(shape) if np.ndim(rank) == 0 else list(rank)
+    if precisions is None:
+        precisions = [planted_precision(size, random_state=rng) for size in shape]
+    noise, signal = rng.standard_normal(shape), rng.standard_normal(ranks)
+    for axis, size in enumerate(shape):
+        loadings = np.linalg.qr(rng.standard_normal((size, ranks[axis])))[0]
+        signal = np.moveaxis(np.tensordot(loadings, signal, axes=(1, axis)), 0, axis)
+        noise = np.moveaxis(noise, axis, 0)
+        coloured = colour_rows(precisions[axis], noise.reshape(size, -1))
+        noise = np.moveaxis(coloured.reshape(noise.shape), 0, axis)
+    signal *= signal_scale * np.sqrt(0.2 / np.mean(signal**2))
+    return Bunch(
+        Y=signal + noise,
+        signal=signal,
+        precisions=[sp.csr_array(precision) for precision in precisions],
+    )

@@ -1,0 +1,56 @@
+"""What the estimators of arrays with three axes or more share."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import validate_data
+
+from mnpca.estimators._progress import ProgressMixin
+from mnpca.estimators._saving import SaveMixin
+from mnpca.estimators._validation import check_magnitude, check_variation
+
+
+class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
+    """Validation and warnings of estimators whose data have one noise precision per axis."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _validate_array(self, X, *, reset):
+        """Return X as a finite float array with two axes or more."""
+        X = validate_data(
+            self,
+            X,
+            reset=reset,
+            allow_nd=True,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_min_samples=2 if reset else 1,
+        )
+        if reset:
+            check_magnitude(X)
+            check_variation(X)
+        elif X.shape[1:] != self.shape_[1:]:
+            raise ValueError(
+                f"X has slices of shape {X.shape[1:]}, but {type(self).__name__} was fitted to "
+                f"slices of shape {self.shape_[1:]}."
+            )
+        return X
+
+    def _store_progress(self, fit):
+        """Set what every fit tells of how it went, and warn where it did not settle."""
+        self.objective_history_ = np.array([entry[2] for entry in fit.history])
+        self.n_iter_ = len(fit.history)
+        self.converged_ = fit.converged
+        if not fit.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not settle in {self.n_iter_} iterations: the last one "
+                f"changed the signal by {fit.history[-1][3]:.0%} of its size. Use lower ranks, "
+                'noise="diagonal", or a larger max_iter or tol.',
+                ConvergenceWarning,
+                stacklevel=4,
+            )

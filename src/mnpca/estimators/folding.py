@@ -1,0 +1,220 @@
+"""Dimension folding: PCA of several matrices with common row and column loadings."""
+
+from numbers import Integral, Real
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from mnpca.estimators._axes import AxesEstimator
+from mnpca.estimators._graph import noise_graph
+from mnpca.estimators._several import stack, unstack
+from mnpca.solvers.tensor.fit import fit_tensor
+
+
+class DimensionFoldingPCA(AxesEstimator):
+    """PCA of several matrices that share row loadings, column loadings and both noise networks.
+
+    Estimates ``Y_i = M + X Z_i W' + E_i`` with ``E_i ~ MN(0, inv A, inv B)``: every matrix is a
+    small matrix Z_i of its own, seen through common loadings X of the rows and W of the columns.
+    The loadings minimise ``sum_i tr(A (Y_i - M - X Z_i W') B (Y_i - M - X Z_i W')')``, X and W in
+    turn; A and B come from the residual plus what the signal has absorbed of the noise. With
+    ``noise="identity"`` this is GLRAM, the two-sided two-dimensional PCA.
+
+    Parameters
+    ----------
+    n_row_components, n_col_components : int, default=2
+        Size of the small matrices Z_i.
+    noise : {"graph", "diagonal", "identity"}, default="graph"
+        Structure of the noise on both sides: networks, unequal variances only, or equal ones.
+    center : bool, default=True
+        Whether there is a mean matrix M.
+    max_iter : int, default=9
+        Most iterations with unequal variances only, before networks.
+    tol : float, default=1e-2
+        A stage ends when the signal changes by less than this share.
+    random_state : None
+        Ignored: nothing is random. It is here because every estimator of the package has it.
+    verbose : int, default=0
+        Whether to print every iteration.
+
+    Attributes
+    ----------
+    row_components_ : ndarray of shape (n_row_components, n_rows)
+        X', orthonormal in the metric ``row_precision_``; the largest absolute loading of each is
+        positive.
+    col_components_ : ndarray of shape (n_col_components, n_columns)
+        W', orthonormal in the metric ``col_precision_``.
+    cores_ : ndarray of shape (n_matrices, n_row_components, n_col_components)
+        Z_i of the training matrices.
+    mean_ : ndarray of shape (n_rows, n_columns)
+        M, zeros without `center`.
+    row_precision_, col_precision_ : csr_array
+        A and B, scaled so that ``logdet A = 0``.
+    shape_ : tuple of int
+        Of the training array.
+    objective_history_ : ndarray
+        Log-likelihood less the price of the edges, after every iteration.
+    n_iter_ : int
+        Iterations made.
+    converged_ : bool
+        Whether the signal settled. A ConvergenceWarning says so where it did not.
+
+    References
+    ----------
+    .. [1] J. Ye, "Generalized low rank approximations of matrices" (2005), Machine Learning 61.
+    .. [2] B. Li, M. K. Kim and N. Altman, "On dimension folding of matrix- or array-valued
+       statistical objects" (2010), Annals of Statistics 38.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mnpca import DimensionFoldingPCA
+    >>> from mnpca.datasets import make_tensor_normal
+    >>> data = make_tensor_normal((30, 20, 15), rank=2, random_state=0)
+    >>> model = DimensionFoldingPCA(2, 2).fit(data.Y)
+    >>> model.transform(data.Y).shape
+    (30, 2, 2)
+    >>> model.denoise().shape
+    (30, 20, 15)
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "n_row_components": [Interval(Integral, 1, None, closed="left")],
+        "n_col_components": [Interval(Integral, 1, None, closed="left")],
+        "noise": [StrOptions({"graph", "diagonal", "identity"})],
+        "center": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_row_components=2,
+        n_col_components=2,
+        *,
+        noise="graph",
+        center=True,
+        max_iter=9,
+        tol=1e-2,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_row_components = n_row_components
+        self.n_col_components = n_col_components
+        self.noise = noise
+        self.center = center
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, *, callback=None, checkpoint=None, resume_from=None):
+        """Estimate loadings, small matrices and both noise networks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_matrices, n_rows, n_columns), or list of matrices
+            Data, at least two matrices.
+        y : None
+            Ignored.
+        callback : callable, default=None
+            Called with a `mnpca.solvers.progress.Progress` after every iteration.
+        checkpoint : path-like, default=None
+            File in which the state of the fit is kept.
+        resume_from : path-like, default=None
+            Checkpoint of the same fit to go on from.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validate_array(_matrices(X), reset=True)
+        ranks = self._ranks(X.shape)
+        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
+            fit = fit_tensor(
+                X.astype(np.float64, copy=False),
+                ranks,
+                ["unit", self.noise, self.noise],
+                center=self.center,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                report=report,
+                resume=resume,
+            )
+        self.shape_ = X.shape
+        signal = fit.signal
+        self.cores_ = signal.core
+        self.row_components_, self.col_components_ = (f.T for f in signal.factors[1:])
+        self.mean_ = np.zeros(X.shape[1:]) if signal.mean is None else signal.mean
+        self.row_precision_ = sp.csr_array(fit.noise[1].precision)
+        self.col_precision_ = sp.csr_array(fit.noise[2].precision)
+        self._store_progress(fit)
+        return self
+
+    def _ranks(self, shape):
+        n_matrices, n, p = shape
+        asked = (self.n_row_components, self.n_col_components)
+        most = (min(n, n_matrices * asked[1]), min(p, n_matrices * asked[0]))
+        for name, rank, bound in zip(("row", "col"), asked, most, strict=True):
+            if rank > bound:
+                raise ValueError(
+                    f"n_{name}_components={rank} is more than {n_matrices} matrices of {n} x {p} "
+                    f"have. Use at most {bound}."
+                )
+        return [None, *asked]
+
+    def transform(self, X):
+        """Return the small matrices ``Z_i = X'A (Y_i - M) B W``, by generalised least squares.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_matrices, n_rows, n_columns), or list of matrices
+            Matrices, seen or unseen.
+
+        Returns
+        -------
+        ndarray of shape (n_matrices, n_row_components, n_col_components)
+        """
+        check_is_fitted(self)
+        X = self._validate_array(_matrices(X), reset=False)
+        left = self.row_components_ @ self.row_precision_
+        right = self.col_precision_ @ self.col_components_.T
+        return (left @ (X - self.mean_) @ right).astype(X.dtype, copy=False)
+
+    def inverse_transform(self, X):
+        """Return the matrices ``M + X Z_i W'`` that have the given small matrices Z_i."""
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32], allow_nd=True)
+        return self.row_components_.T @ X @ self.col_components_ + self.mean_
+
+    def denoise(self):
+        """Return the estimated signal of the training matrices, mean included."""
+        check_is_fitted(self)
+        return self.inverse_transform(self.cores_)
+
+    def noise_graph(self, side):
+        """Return the noise network among ``"rows"`` or ``"columns"`` as a networkx graph."""
+        check_is_fitted(self)
+        return noise_graph(self, side)
+
+
+def _matrices(X):
+    """Return several matrices as an array with three axes."""
+    rows, n_matrices = stack(X)
+    if n_matrices is None:
+        raise ValueError(
+            "X must be several matrices: an array of shape (n_matrices, n_rows, n_columns) or a "
+            f"list of matrices; got {np.ndim(X)} axes. For one matrix use MNPCA."
+        )
+    return unstack(np.asarray(rows), n_matrices)
