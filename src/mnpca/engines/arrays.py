@@ -1,5 +1,6 @@
 """The few dense operations that the array API standard leaves to each library."""
 
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -8,6 +9,9 @@ from scipy.linalg.lapack import get_lapack_funcs
 
 Array: TypeAlias = Any
 """A dense array of NumPy, torch or CuPy; the operations follow the array."""
+
+#: Gram matrices from this size on are computed by pieces, so many along each side.
+LARGE_GRAM, GRAM_PIECES = 2000, 4
 
 
 def namespace(array: Array) -> Any:
@@ -43,7 +47,11 @@ def cholesky(matrix: Array) -> Array | None:
         factor, info = torch.linalg.cholesky_ex(matrix)
         return factor if int(info) == 0 else None
     xp = namespace(matrix)
-    factor = xp.linalg.cholesky(matrix)
+    # The standard leaves open what happens where there is no factor: NaN, or NumPy's error.
+    try:
+        factor = xp.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return None
     return factor if bool(xp.all(xp.isfinite(factor))) else None
 
 
@@ -97,7 +105,7 @@ def to_numpy(array: Array) -> np.ndarray:
         return array.detach().cpu().numpy()
     if hasattr(array, "get"):  # CuPy
         return np.asarray(array.get())
-    return np.asarray(array)
+    return np.from_dlpack(array)
 
 
 def like(array: Any, reference: Array, dtype: Any = None) -> Array:
@@ -122,3 +130,21 @@ def astype(array: Array, name: str) -> Array:
         return array.astype(name, copy=False)
     xp = namespace(array)
     return xp.astype(array, getattr(xp, name), copy=False)
+
+
+def gram(factor: Array) -> Array:
+    """Return F'F; where the library does not see that it is symmetric, half of it is mirrored."""
+    size = factor.shape[1]
+    if isinstance(factor, np.ndarray) or size < LARGE_GRAM:
+        return factor.T @ factor
+    xp = namespace(factor)
+    cuts = [size * piece // GRAM_PIECES for piece in range(GRAM_PIECES + 1)]
+    parts = [factor[:, first:last] for first, last in pairwise(cuts)]
+    upper = {
+        (i, j): parts[i].T @ parts[j] for i in range(GRAM_PIECES) for j in range(i, GRAM_PIECES)
+    }
+    rows = [
+        xp.concat([upper[i, j] if i <= j else upper[j, i].T for j in range(GRAM_PIECES)], axis=1)
+        for i in range(GRAM_PIECES)
+    ]
+    return xp.concat(rows, axis=0)

@@ -36,10 +36,9 @@ def dense_gpca(
         The gauge.
     """
     xp = namespace(data)
-    factors = [cholesky(side) for side in (row_precision, col_precision)]
-    if any(factor is None for factor in factors):
+    row, col = cholesky(row_precision), cholesky(col_precision)
+    if row is None or col is None:
         raise np.linalg.LinAlgError("a noise precision is not positive definite")
-    row, col = factors
     scale = math.exp(logdet(row) / row.shape[0])
     u, values, vt = xp.linalg.svd(row.T @ data @ col, full_matrices=False)
     left = to_numpy(xp.linalg.solve(row.T, u[:, :rank])) * math.sqrt(scale)

@@ -7,6 +7,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
+from mnpca.engines.arrays import Array, astype, like, lives_elsewhere, namespace, to_numpy
 from mnpca.model.low_rank import LowRank, fix_signs
 from mnpca.model.metric import Metric, Root, not_semi_definite, orthonormalise
 
@@ -103,11 +104,25 @@ def gpca(
 
 
 def truncated_svd(matrix: Any, n_components: int, *, mean: FloatArray | None = None) -> Gpca:
-    """Singular value decomposition to rank k: dense for small matrices, else by Krylov."""
+    """Singular value decomposition to rank k: dense for small matrices, else by Krylov.
+
+    The outcome is thin and lives in the host's memory, wherever the matrix does.
+    """
+    if lives_elsewhere(matrix):
+        return _svd_elsewhere(matrix, n_components, mean)
     small = min(matrix.shape) <= 500 and not sp.issparse(matrix)
     identity = (Metric(matrix.shape[0]), Metric(matrix.shape[1]))
     data = CentredMatrix(matrix, mean)
     return gpca(data, n_components, *identity, solver="factor" if small else "krylov")
+
+
+def _svd_elsewhere(matrix: Array, k: int, mean: FloatArray | None) -> Gpca:
+    xp = namespace(matrix)
+    centred = astype(matrix, "float64")
+    if mean is not None:
+        centred = centred - like(mean, centred)[None, :]
+    u, values, vt = xp.linalg.svd(centred, full_matrices=False)
+    return _signed(to_numpy(u[:, :k]), to_numpy(values[:k]), to_numpy(vt[:k, :].T))
 
 
 def identify(

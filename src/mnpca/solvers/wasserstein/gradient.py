@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca.engines.arrays import Array, astype, diagonal_matrix, like, namespace, to_numpy
+from mnpca.engines.arrays import Array, astype, diagonal_matrix, gram, like, namespace, to_numpy
 from mnpca.engines.inverse_root import SMALLEST_SHARE, inverse_root, stretches
 from mnpca.model.wasserstein import Discrepancy, Spectrum, relaxed, spectrum
 from mnpca.solvers.progress import Progress, Report, State, silent
@@ -142,12 +142,12 @@ class Descent:
         xp = namespace(q)
         carried = self.data @ r.T
         whitened = q @ carried
-        parts = spectrum(whitened.T @ whitened, slice(None))
+        parts = spectrum(gram(whitened), slice(None))
         noise = Spectrum(parts.singular_values[: -self.rank], parts.vectors[:, : -self.rank])
         leading = parts.vectors[:, -self.rank :]
         value, _ = noise.measure(self.discrepancy, self.size)
         for factor, alpha in zip(self.factor, self.alpha, strict=True):
-            value += alpha * float(xp.sum(xp.abs(factor.T @ factor), dtype=xp.float64))
+            value += alpha * float(xp.sum(xp.abs(gram(factor)), dtype=xp.float64))
         self.stretches = _stretches(noise.singular_values)
         back = xp.linalg.solve(r, leading)
         return self.data - (carried @ leading) @ back.T, value
@@ -158,35 +158,35 @@ class Descent:
         carried = residual @ self.factor.col.T
         for _ in range(STEPS):
             whitened = factor @ carried
-            slope = self._slope(whitened.T @ whitened)
+            slope = self._slope(gram(whitened))
             self._move(0, (whitened @ slope) @ carried.T)
 
     def _wide_steps(self, residual: Array) -> None:
         """Move the factor of the shorter side; with the other held, E'AE stays."""
         factor = self.factor.col
         whitened = self.factor.row @ residual
-        moment = whitened.T @ whitened
+        moment = gram(whitened)
         for _ in range(STEPS):
             moved = factor @ moment
             slope = self._slope(moved @ factor.T)
             self._move(1, slope @ moved)
 
-    def _slope(self, gram: Array) -> Array:
+    def _slope(self, moment: Array) -> Array:
         """Return ``a I + b G^(-1/2)`` of the whitened residual, which lacks k directions."""
-        xp = namespace(gram)
+        xp = namespace(moment)
         if self.stretches is None:
-            parts = spectrum(gram, slice(self.rank, None))
+            parts = spectrum(moment, slice(self.rank, None))
             _, slope = parts.measure(self.discrepancy, self.size)
             return (parts.vectors * slope) @ parts.vectors.T
-        inverse = inverse_root(gram, self.stretches)
-        square, total = xp.linalg.trace(gram), xp.sum(gram * inverse)
+        inverse = inverse_root(moment, self.stretches)
+        square, total = xp.linalg.trace(moment), xp.sum(moment * inverse)
         _, constant, weight = self.discrepancy(square, total, self.size)
-        return diagonal_matrix(constant + xp.zeros_like(gram[0, :])) + weight * inverse
+        return diagonal_matrix(constant + xp.zeros_like(moment[0, :])) + weight * inverse
 
     def _move(self, side: int, gradient: Array) -> None:
         """Take one step against ``2 (gradient + alpha Q sign(A))``; overwrites the gradient."""
         factor = self.factor[side]
-        sign = namespace(factor).sign(factor.T @ factor)
+        sign = namespace(factor).sign(gram(factor))
         gradient += self.alpha[side] * (factor @ sign)
         gradient *= 2
         self.adam[side].step(factor, gradient)
@@ -241,7 +241,7 @@ def _definite(factor: Array) -> Array:
     unit = float(xp.finfo(factor.dtype).eps)
     size = factor.shape[0]
     factor = astype(factor, "float64")
-    precision = factor.T @ factor
+    precision = gram(factor)
     lost = size * unit**2 * float(xp.linalg.trace(precision))
     precision = precision + diagonal_matrix(lost * xp.ones_like(precision[0, :]))
     return sp.csr_array(precision) if isinstance(precision, np.ndarray) else precision

@@ -1,0 +1,217 @@
+"""The solvers of dense matrices on arrays of other libraries than NumPy."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from mnpca import WassersteinMNPCA, sparse_precision
+from mnpca.datasets import make_paper_small
+from mnpca.engines import arrays
+from mnpca.engines.arrays import diagonal_matrix, gram, to_numpy
+from mnpca.engines.inverse_root import inverse_root, largest_eigenvalue_bound, stretches
+from mnpca.precision.problem import NotCertifiedError
+from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
+
+ALPHA = Pair(0.05, 0.05)
+
+
+@pytest.fixture(params=["torch", "array_api_strict"])
+def put(request):
+    """Takes a NumPy array to another library."""
+    library = pytest.importorskip(request.param)
+    return lambda array: library.asarray(np.array(array))
+
+
+def correlation(p, n, seed, n_factors=4):
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(n, n_factors)) @ rng.normal(size=(n_factors, p)) / 2
+    return np.corrcoef((factors + rng.normal(size=(n, p))).T)
+
+
+# ---- the inverse root ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", [1.5, 1e2, 1e4])
+def test_inverse_root(put, condition):
+    rng = np.random.default_rng(1000)
+    basis, _ = np.linalg.qr(rng.normal(size=(12, 12)))
+    values = np.geomspace(1, condition, 12)
+    matrix = (basis * values) @ basis.T
+    share = values.min() / np.sum(values**4) ** 0.25
+    found = to_numpy(inverse_root(put(matrix), stretches(share)))
+    np.testing.assert_allclose(found, (basis / np.sqrt(values)) @ basis.T, atol=1e-6)
+
+
+def test_inverse_root_leaves_lost_directions_alone(put):
+    rng = np.random.default_rng(1001)
+    residual = rng.normal(size=(30, 8))
+    residual -= np.outer(residual @ np.ones(8) / 8, np.ones(8))
+    values, vectors = np.linalg.eigh(residual.T @ residual)
+    share = values[1] / np.sum(values**4) ** 0.25
+    found = to_numpy(inverse_root(put(residual.T @ residual), stretches(share)))
+    expected = (vectors[:, 1:] / np.sqrt(values[1:])) @ vectors[:, 1:].T
+    np.testing.assert_allclose(residual @ found, residual @ expected, atol=1e-6)
+    assert np.abs(found).max() < 100 * np.abs(expected).max()
+
+
+def test_fewer_products_where_more_is_known():
+    assert len(stretches(0.5)) < len(stretches(0.01)) < len(stretches(1e-6)) < 20
+    assert stretches(1.0) == []
+
+
+def test_bound_of_the_largest_eigenvalue(put):
+    values = np.array([1.0, 2.0, 7.0])
+    assert 7.0 <= float(largest_eigenvalue_bound(put(np.diag(values)))) <= 7.1
+
+
+def test_gram_by_pieces(put, monkeypatch):
+    monkeypatch.setattr(arrays, "LARGE_GRAM", 10)
+    factor = np.random.default_rng(1002).normal(size=(9, 13))
+    np.testing.assert_allclose(to_numpy(gram(put(factor))), factor.T @ factor, atol=1e-12)
+
+
+def test_diagonal_matrix(put):
+    np.testing.assert_array_equal(
+        to_numpy(diagonal_matrix(put(np.array([1.0, 3.0])))), np.diag([1.0, 3.0])
+    )
+
+
+# ---- sparse precisions -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalize_diagonal", [False, True])
+@pytest.mark.parametrize("small", [3, 200])
+def test_precision_is_the_processor_s(put, monkeypatch, penalize_diagonal, small):
+    """Two large and some small components, on either side of the border between the methods."""
+    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", small)
+    S = np.eye(45)
+    S[:20, :20] = correlation(20, 60, 1000)
+    S[20:40, 20:40] = correlation(20, 15, 1001)
+    S[40:42, 40:42] = [[2.0, 1.0], [1.0, 3.0]]
+    order = np.random.default_rng(0).permutation(45)
+    S = S[np.ix_(order, order)]
+    expected = sparse_precision(S, 0.3, penalize_diagonal=penalize_diagonal, tol=1e-9)
+    found = sparse_precision(put(S), 0.3, penalize_diagonal=penalize_diagonal, tol=1e-9)
+    assert 0 <= found.duality_gap <= 45e-9
+    assert found.objective == pytest.approx(expected.objective, abs=1e-6)
+    assert type(found.precision) is type(put(S))
+    np.testing.assert_allclose(to_numpy(found.precision), expected.precision.toarray(), atol=1e-3)
+    np.testing.assert_allclose(to_numpy(found.covariance), expected.covariance, atol=1e-3)
+    assert [part.tolist() for part in found.components] == [
+        part.tolist() for part in expected.components
+    ]
+
+
+def test_precision_with_a_matrix_of_penalties_and_a_start(put, monkeypatch):
+    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 1)
+    S = correlation(25, 40, 1002)
+    alpha = np.random.default_rng(3).uniform(0.1, 0.3, (25, 25))
+    alpha = (alpha + alpha.T) / 2
+    expected = sparse_precision(S, alpha, tol=1e-8)
+    cold = sparse_precision(put(S), put(alpha), tol=1e-8)
+    assert cold.objective == pytest.approx(expected.objective, abs=1e-6)
+    warm = sparse_precision(put(S), alpha, tol=1e-8, init=cold)
+    assert warm.n_iter < cold.n_iter
+    assert warm.objective == pytest.approx(expected.objective, abs=1e-6)
+
+
+def test_precision_where_quick_steps_fail(put, monkeypatch):
+    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 1)
+    monkeypatch.setattr("mnpca.precision.elsewhere.QUICK_ITERATIONS", 1)
+    S = correlation(20, 10, 1003, n_factors=2)
+    found = sparse_precision(put(S), 0.1, tol=1e-7)
+    expected = sparse_precision(S, 0.1, tol=1e-7)
+    assert found.objective == pytest.approx(expected.objective, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("S", "alpha", "message"),
+    [
+        (np.eye(3)[:2], 0.1, "square"),
+        (np.array([[1.0, np.nan], [np.nan, 1.0]]), 0.1, "finite"),
+        (np.array([[1.0, 0.5], [0.1, 1.0]]), 0.1, "symmetric"),
+        (-np.eye(2), 0.1, "negative diagonal"),
+        (np.zeros((2, 2)), 0.1, "zero variance"),
+        (np.eye(2), -0.1, "not negative"),
+        (np.eye(2), np.ones((3, 3)), "S's shape"),
+        (np.eye(2), np.array([[0.0, 1.0], [0.5, 0.0]]), "symmetric"),
+    ],
+)
+def test_bad_input_is_refused(put, S, alpha, message):
+    with pytest.raises(ValueError, match=message):
+        sparse_precision(put(S), alpha)
+
+
+def test_no_solution_is_said(put, monkeypatch):
+    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 1)
+    S = np.ones((3, 3))
+    with pytest.raises(NotCertifiedError, match="increase alpha"):
+        sparse_precision(put(S), 0.0)
+
+
+def test_a_start_from_other_memory_is_refused(put, monkeypatch):
+    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 1)
+    S = correlation(6, 20, 1004)
+    with pytest.raises(ValueError, match="other memory"):
+        sparse_precision(put(S), 0.1, init=sparse_precision(S, 0.1))
+    with pytest.raises(ValueError, match="init is for 4 variables"):
+        sparse_precision(put(S), 0.1, init=sparse_precision(put(S[:4, :4]), 0.1))
+
+
+# ---- the Wasserstein solvers -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(24, 15), (15, 24)])
+def test_convex_method_is_the_processor_s(put, shape):
+    data = make_paper_small(32, 1000, n_samples=shape[0], n_features=shape[1]).Y
+    expected = fit_convex(data, 2, ALPHA)
+    found = fit_convex(put(data), 2, ALPHA)
+    np.testing.assert_allclose(found.history, expected.history, rtol=1e-8)
+    one, other = identify(data, 2, expected.precision), identify(put(data), 2, found.precision)
+    np.testing.assert_allclose(
+        other.signal.low_rank().dense(), one.signal.low_rank().dense(), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        other.precision.col.toarray(), one.precision.col.toarray(), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("shape", [(24, 15), (15, 24)])
+@pytest.mark.parametrize("objective", ["relaxed", "original"])
+def test_gradient_method_is_the_processor_s(put, shape, objective):
+    """Products in place of eigenvectors: the same objective, to the rounding of float32."""
+    data = make_paper_small(8, 1000, n_samples=shape[0], n_features=shape[1]).Y
+    models = [
+        WassersteinMNPCA(2, objective=objective, method="gradient", max_iter=25) for _ in range(2)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        expected, found = models[0].fit(data), models[1].fit(put(data))
+    np.testing.assert_allclose(
+        found.objective_history_, expected.objective_history_, rtol=1e-3, atol=1e-3
+    )
+
+
+def test_gradient_method_resumes_elsewhere(put):
+    data = make_paper_small(8, 1001, n_samples=14, n_features=10).Y
+    states = {}
+
+    def keep(progress):
+        states[progress.iteration] = progress.state()
+
+    whole = fit_gradient(put(data), 2, ALPHA, max_iter=12, report=keep)
+    resumed = fit_gradient(put(data), 2, ALPHA, max_iter=12, resume=states[5])
+    np.testing.assert_allclose(resumed.history, whole.history, rtol=1e-6)
+
+
+def test_results_live_where_the_data_do(put):
+    data = make_paper_small(32, 1002, n_samples=20, n_features=12).Y
+    X = put(data)
+    model = WassersteinMNPCA(2).fit(X)
+    scores = model.transform(X)
+    for value in (model.components_, model.mean_, scores, model.denoise()):
+        assert type(value) is type(X)
+    expected = WassersteinMNPCA(2).fit(data).transform(data)
+    np.testing.assert_allclose(to_numpy(scores), expected, atol=1e-6)
