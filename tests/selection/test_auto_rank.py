@@ -56,6 +56,25 @@ def test_a_local_component_is_rejected_even_below_stronger_ones():
     assert RankTrial(0, np.zeros(0), np.zeros(0)).accepted
 
 
+def test_small_matrices_ask_for_less():
+    large, small = (RankTrial(1, np.array([1.1]), np.array([0.25]), q) for q in (300, 40))
+    assert (large.least_strength, large.least_spread) == pytest.approx((1.17, 0.3))
+    assert not large.accepted
+    assert small.accepted
+
+
+def test_a_verdict_is_clear_far_from_the_threshold_only():
+    spreads = np.ones(2)
+    strong, middling, weak = (
+        RankTrial(2, np.array([3.0, weakest]), spreads) for weakest in (1.5, 1.3, 1.05)
+    )
+    assert strong.clearly_accepted
+    assert not middling.clearly_accepted
+    assert weak.clearly_rejected(before=middling)
+    assert not weak.clearly_rejected(before=RankTrial(2, np.array([3.0, 1.0]), spreads))
+    assert not middling.clearly_rejected(before=strong)
+
+
 def test_largest_rank_is_ledermanns_bound():
     assert [largest_rank((500, p)) for p in (2, 3, 5, 6, 13, 200)] == [1, 1, 2, 3, 8, 10]
 
@@ -64,7 +83,7 @@ def test_an_interrupted_walk_goes_on_exactly():
     Y = make_paper_small(c=64, seed=1000, n_samples=120, n_features=80).Y
     states = []
     whole, trials = fit_auto_rank(Y, settings(), lambda progress: states.append(progress.state()))
-    for state in states[:: max(len(states) // 6, 1)]:
+    for state in states[:: max(len(states) // 8, 1)]:
         again, path = fit_auto_rank(Y, settings(), silent, state)
         assert [t.rank for t in path] == [t.rank for t in trials]
         np.testing.assert_array_equal(again.denoised(), whole.denoised())

@@ -10,15 +10,21 @@ from mnpca._typing import FloatArray
 from mnpca.engines import Engine
 from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, as_fit
 from mnpca.solvers.flagship.iterate import Iterate
-from mnpca.solvers.flagship.search import Search, Settings
+from mnpca.solvers.flagship.search import FROM_SCALES, Search, Settings
 from mnpca.solvers.progress import Progress, Report, State
 
 #: More components than this are never proposed.
 MAX_RANK = 10
-#: A component must exceed the largest singular value of pure noise by this factor.
-MIN_STRENGTH = 1.17
+#: In a large matrix a component must exceed the largest singular value of pure noise by this
+#: share: so much is left to false components by a dense network whose weak edges no test sees.
+MIN_EXCESS = 0.17
 #: ... and live on at least this share of the rows and columns that a Gaussian vector uses.
 MIN_SPREAD = 0.3
+#: A matrix is large from this many rows and columns on. In a smaller one true components are
+#: weaker and more uneven, while false ones are not stronger.
+LARGE = 200
+#: Graph stages of a fit before the rank is judged by it.
+FEWEST_STAGES = 2
 
 
 @dataclass(frozen=True)
@@ -34,11 +40,14 @@ class RankTrial:
     spreads : array of shape (rank,)
         The smaller of ``3 / (n sum x^4)`` and ``3 / (p sum w^4)`` over a component's vectors of
         unit length: about one where it lives on all rows and columns, ``3 / q`` on a single one.
+    smaller_side : int
+        ``min(n, p)``, on which depends what is strong and spread.
     """
 
     rank: int
     strengths: FloatArray
     spreads: FloatArray
+    smaller_side: int = LARGE
 
     @classmethod
     def of(cls, iterate: Iterate) -> "RankTrial":
@@ -49,12 +58,27 @@ class RankTrial:
             rank=len(svd.singular_values),
             strengths=svd.singular_values / edge,
             spreads=np.minimum(spread(svd.left), spread(svd.right)),
+            smaller_side=min(len(svd.left), len(svd.right)),
         )
+
+    @property
+    def least_strength(self) -> float:
+        """Return ``1 + 0.17 h``, ``h = sqrt(min(n, p) / 200)``, at most 1.17."""
+        return 1.0 + MIN_EXCESS * self._size
+
+    @property
+    def least_spread(self) -> float:
+        """Return ``0.3 (1 + h) / 2``, at most 0.3."""
+        return MIN_SPREAD * (1.0 + self._size) / 2.0
+
+    @property
+    def _size(self) -> float:
+        return float(np.sqrt(min(1.0, self.smaller_side / LARGE)))
 
     @property
     def n_good(self) -> int:
         """Return how many leading components are strong and spread."""
-        bad = (self.strengths < MIN_STRENGTH) | (self.spreads < MIN_SPREAD)
+        bad = (self.strengths < self.least_strength) | (self.spreads < self.least_spread)
         return int(np.argmax(bad)) if bad.any() else self.rank
 
     @property
@@ -64,6 +88,20 @@ class RankTrial:
         All of them are looked at: a noise component can outrank a true one.
         """
         return self.n_good == self.rank
+
+    @property
+    def clearly_accepted(self) -> bool:
+        """Tell whether the components would be signal even if they lost much of their strength."""
+        enough = 1.0 + 2.5 * (self.least_strength - 1.0)
+        return self.accepted and bool(np.all(self.strengths >= enough))
+
+    def clearly_rejected(self, before: "RankTrial") -> bool:
+        """Tell whether the weakest component is far from strong and did not grow."""
+        if self.rank == 0:
+            return False
+        weakest = float(self.strengths[-1])
+        limit = 1.0 + 0.5 * (self.least_strength - 1.0)
+        return weakest < min(limit, float(before.strengths[-1]))
 
 
 def spread(vectors: FloatArray) -> FloatArray:
@@ -79,10 +117,11 @@ def fit_auto_rank(
 ) -> tuple[FlagshipFit, list[RankTrial]]:
     """Fit with the largest rank whose components all are signal, while one more is not.
 
-    A first guess counts the good components under row and column scales alone. From there the
-    rank moves up while a fit is accepted and down while it is rejected, until an accepted rank
-    lies right below a rejected one. A trial runs the diagonal stage and one trail of graph
-    stages; only the accepted rank is fitted to the end.
+    A first guess counts the good components under row and column scales alone, or, where that
+    says all, after two graph stages of a fit with as many as there may be. From
+    there the rank moves up while a fit is accepted and down while it is rejected, until an
+    accepted rank lies right below a rejected one. A trial runs the diagonal stage and one trail
+    of graph stages; only the accepted rank is fitted to the end.
 
     Parameters
     ----------
@@ -123,7 +162,9 @@ class _RankSearch:
         self.resume = resume
         self.most = largest_rank(engine.shape)
         self.accepted: Search | None = None
-        self.trials: list[RankTrial] = [] if resume is None else _unpack_trials(resume)
+        self.trials: list[RankTrial] = (
+            [] if resume is None else _unpack_trials(resume, min(engine.shape))
+        )
         if resume is not None and "accepted.rank" in resume:
             own = {
                 key.removeprefix("accepted."): value
@@ -152,19 +193,31 @@ class _RankSearch:
         return as_fit(best, search, self.prepared), self.trials
 
     def _guess(self) -> int:
-        """Count the good components under scales alone; start low where it cannot tell."""
+        """Count the good components of a fit with as many as there may be, hardly begun."""
         if self.trials or self.most == 0:
             return 1
-        return max(_count(self._begin(self.most)), 1)
+        search = self._begin(self.most)
+        trial = RankTrial.of(search.current)
+        if self.settings.has_graph and trial.n_good == trial.rank:
+            # Strongly correlated noise looks like components until networks explain it.
+            for _ in range(FEWEST_STAGES):
+                search.advance()
+            trial = RankTrial.of(search.current)
+        return max(trial.n_good, 1)
 
     def _try(self, rank: int) -> tuple[Search, RankTrial]:
-        """Run a search up to the end of its first trail."""
+        """Run a search up to the end of its first trail, or until the verdict is clear."""
         search = self._open(rank)
         report = self._reporter(search)
-        wanted = 2 if search.settings.has_graph else 1
-        while len(search.finished) < wanted and not search.done:
+        trial = RankTrial.of(search.current)
+        while not search.finished:
+            before = trial
             search.advance()
-            report(search.progress())
+            trial = RankTrial.of(search.current)
+            judged = search.stage == FROM_SCALES and search.iteration >= FEWEST_STAGES
+            if judged and (trial.clearly_accepted or trial.clearly_rejected(before)):
+                return search, trial
+            report(search.progress())  # a state to resume from is one that was not yet judged
         assert search.ended is not None
         # Where the trail came to rest: on the way, networks have not yet taken their own back.
         return search, RankTrial.of(search.ended)
@@ -216,12 +269,7 @@ def guess_rank(Y: Any, settings: Settings) -> int:
     """Count the good components under row and column scales alone; quick and rough."""
     prepared = Prepared.of(Y, settings.center)
     settings = replace(settings, rank=largest_rank(Y.shape), center=prepared.center)
-    return _count(Search.begin(prepared.engine, settings))
-
-
-def _count(search: Search) -> int:
-    """Count the good components at the start of a search."""
-    trial = RankTrial.of(search.current)
+    trial = RankTrial.of(Search.begin(prepared.engine, settings).current)
     # Under strongly correlated noise everything looks like a component.
     return 1 if 1 < trial.n_good == trial.rank else trial.n_good
 
@@ -240,6 +288,6 @@ def _pack_trials(trials: list[RankTrial]) -> dict[str, object]:
     return packed
 
 
-def _unpack_trials(state: State) -> list[RankTrial]:
+def _unpack_trials(state: State, smaller_side: int) -> list[RankTrial]:
     pairs = [np.asarray(state[f"walk.{number}"]) for number in range(int(state["walk.n_trials"]))]
-    return [RankTrial(pair.shape[1], *pair) for pair in pairs]
+    return [RankTrial(pair.shape[1], *pair, smaller_side) for pair in pairs]

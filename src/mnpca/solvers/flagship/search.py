@@ -23,10 +23,12 @@ GRAPH_STAGES = 8
 PATIENCE = 3
 #: ... by which is meant a merit higher by this share of e^2, e = sqrt n + sqrt p.
 PROGRESS = 0.005
-#: The name of the first stage.
+#: The stages in their order. The last one starts from the best iterate before.
+FROM_SCALES = "graph noise from scales"
 DIAGONAL = "diagonal noise"
-#: The name of the last stage, which starts from the best iterate before.
+FROM_DIAGONAL = "graph noise from diagonal"
 WIDER = "wider graph noise"
+DONE = "done"
 #: The end of the diagonal stage is a start of its own if its signal differs by this share.
 SAME_START = 0.1
 
@@ -55,9 +57,9 @@ class Settings:
 class Search:
     """An explicit state machine: `advance` does one noise step and one low-rank step.
 
-    The diagonal stage alternates from the scales until the signal settles. Then each start in
-    `waiting` (the scales, and where the diagonal stage ended if that is elsewhere) gets a trail
-    of graph stages, and at last the best iterate so far gets one with wider graphs. `leader` is
+    Row and column scales are the start of a trail of graph stages, and then of a diagonal stage,
+    which alternates until the signal settles. Where this ends elsewhere, it is the start of a
+    second trail. At last the best iterate so far gets a trail with wider graphs. `leader` is
     the iterate of highest merit of the present stage, `finished` holds those of the stages
     before, and `ended` is where the last of these came to rest. A stage settles when signal and
     noise level stand still, or when no better iterate turns up for some time (`stalled` counts);
@@ -69,7 +71,7 @@ class Search:
     current: Iterate
     stage: str = DIAGONAL
     iteration: int = 1
-    waiting: dict[str, Iterate] = field(default_factory=dict)
+    scales: Iterate | None = None
     leader: Iterate | None = None
     finished: dict[str, Iterate] = field(default_factory=dict)
     ended: Iterate | None = None
@@ -92,14 +94,16 @@ class Search:
         noise = _flattened(noise, settings)
         search = cls(engine, settings, _low_rank(engine, noise, settings, loadings))
         if settings.has_graph:
-            search.waiting["scales"] = search.current
-        search._record(1.0)
+            search.scales = search.current
+            search.stage, search.iteration = FROM_SCALES, 0
+        else:
+            search._record(1.0)
         return search
 
     @property
     def done(self) -> bool:
         """Tell whether every trail has ended."""
-        return self.stage == "done"
+        return self.stage == DONE
 
     def run(self, report: Report) -> Iterate:
         """Advance to the end and return the best iterate, polished."""
@@ -158,22 +162,22 @@ class Search:
         self.ended = self.current
         self.leader = None
         self.stalled = 0
-        if self.stage == DIAGONAL and self.settings.has_graph:
-            first = self.waiting["scales"]
-            if relative_change(self.current.posterior, first.posterior) > SAME_START:
-                self.waiting["diagonal"] = self.current
         self.iteration = 0
-        if self.waiting:
-            name = next(iter(self.waiting))
-            self.current = self.waiting.pop(name)
-            self.stage = f"graph noise from {name}"
-            return
-        best = self.finished[self.best_name()]
-        if self.stage in (DIAGONAL, WIDER) or best.noise.is_diagonal:
-            self.stage = "done"
+        if self.stage == FROM_SCALES and self.scales is not None:
+            self.stage, self.iteration, self.current = DIAGONAL, 1, self.scales
+            self._record(1.0)
+        elif self.stage == DIAGONAL and self._is_another_start():
+            self.stage = FROM_DIAGONAL
+        elif self.stage == WIDER or self.finished[self.best_name()].noise.is_diagonal:
+            self.stage = DONE
         else:
-            self.current = best
-            self.stage = WIDER
+            self.stage, self.current = WIDER, self.finished[self.best_name()]
+
+    def _is_another_start(self) -> bool:
+        """Tell whether the diagonal stage ended away from the scales, and graphs are wanted."""
+        if self.scales is None:
+            return False
+        return relative_change(self.current.posterior, self.scales.posterior) > SAME_START
 
     def _record(self, change: float) -> None:
         self.history.append((self.stage, self.iteration, self.current.score, change))
@@ -191,14 +195,13 @@ class Search:
         packed: dict[str, Any] = {"stage": self.stage, "iteration": self.iteration}
         packed |= {"stalled": self.stalled, "unsettled": "\n".join(self.unsettled)}
         packed |= self.current.pack("current")
-        if self.leader is not None:
-            packed |= self.leader.pack("leader")
-        if self.ended is not None:
-            packed |= self.ended.pack("ended")
-        for kind, iterates in (("waiting", self.waiting), ("finished", self.finished)):
-            packed[kind] = "\n".join(iterates)
-            for name, iterate in iterates.items():
-                packed |= iterate.pack(f"{kind}.{name}")
+        for name in ("scales", "leader", "ended"):
+            iterate = getattr(self, name)
+            if iterate is not None:
+                packed |= iterate.pack(name)
+        packed["finished"] = "\n".join(self.finished)
+        for name, iterate in self.finished.items():
+            packed |= iterate.pack(f"finished.{name}")
         for side, candidates in (("row", self.memory.row), ("col", self.memory.col)):
             packed[f"memory.{side}.complete"] = candidates.complete
             for key in ("correlated", "scored"):
@@ -217,21 +220,18 @@ class Search:
         search.iteration = int(state["iteration"])
         search.stalled = int(state["stalled"])
         search.unsettled = list(filter(None, str(state["unsettled"]).split("\n")))
-        if "leader.row.unscaled" in state:
-            search.leader = Iterate.unpack("leader", state)
-        if "ended.row.unscaled" in state:
-            search.ended = Iterate.unpack("ended", state)
-        for kind, iterates in (("waiting", search.waiting), ("finished", search.finished)):
-            for name in filter(None, str(state[kind]).split("\n")):
-                iterates[name] = Iterate.unpack(f"{kind}.{name}", state)
+        for name in ("scales", "leader", "ended"):
+            if f"{name}.row.unscaled" in state:
+                setattr(search, name, Iterate.unpack(name, state))
+        for name in filter(None, str(state["finished"]).split("\n")):
+            search.finished[name] = Iterate.unpack(f"finished.{name}", state)
         for side, candidates in (("row", search.memory.row), ("col", search.memory.col)):
             candidates.complete = bool(state[f"memory.{side}.complete"])
             candidates.correlated = state.get(f"memory.{side}.correlated")
             candidates.scored = state.get(f"memory.{side}.scored")
-        numbers = np.asarray(state["history.numbers"])
-        for stage, (iteration, score, change) in zip(
-            str(state["history.stage"]).split("\n"), numbers, strict=True
-        ):
+        numbers = np.asarray(state["history.numbers"]).reshape(-1, 3)
+        stages = filter(None, str(state["history.stage"]).split("\n"))
+        for stage, (iteration, score, change) in zip(stages, numbers, strict=True):
             search.history.append((stage, int(iteration), float(score), float(change)))
         return search
 
