@@ -190,10 +190,8 @@ def _step(smooth: _Smooth, T: Array, W: Array, value: float, effort: Effort) -> 
     free = (T != 0) | (xp.abs(gradient) > smooth.penalty)
     orthant = xp.where(T != 0, xp.sign(T), -xp.sign(gradient))
     slope = xp.where(free, gradient + smooth.penalty * orthant, zero)
-    for solve in range(effort.solves):
+    for _ in range(effort.solves):
         direction = _direction(T, W, slope, free, effort)
-        if solve == effort.solves - 1:
-            break
         # An entry at zero that would leave on the wrong side stays, and the others solve again.
         wrong = free & (T == 0) & penalised & (direction * orthant < 0)
         if not bool(xp.any(wrong)):
