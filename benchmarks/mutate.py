@@ -211,7 +211,7 @@ def functions_by_file():
 def replace_functions(mutant, functions):
     """Give every function of the file the code of the changed one."""
     changed = {(c.co_qualname, c.co_firstlineno): c for c in functions_within(mutated(mutant))}
-    for function in functions[str(ROOT / mutant.file)]:
+    for function in functions.get(str(ROOT / mutant.file), []):
         code = function.__code__
         function.__code__ = changed[code.co_qualname, code.co_firstlineno]
 
@@ -294,14 +294,20 @@ def forked(work, seconds):
 class Baseline:
     """Runs every test without a change: how long it takes, and which functions it calls."""
 
-    def __init__(self, session, part):
+    def __init__(self, session, part, kept):
+        """Read it from the file `kept` where that knows all tests."""
         folder = str(ROOT / "src/mnpca" / part)
+        self.notes = json.loads(kept.read_text()) if kept and kept.exists() else {}
+        if {item.nodeid for item in session.items} <= set(self.notes):
+            return
         with tempfile.TemporaryDirectory() as scratch:
             notes = Path(scratch, "notes.json")
             if forked(lambda: self._record(session, folder, notes), 1200) != 0:
                 tail = notes.read_text() if notes.exists() else "nothing was recorded"
                 sys.exit(f"the tests fail or hang without any change: {tail[-500:]}")
             self.notes = json.loads(notes.read_text())
+        if kept:
+            kept.write_text(json.dumps(self.notes))
 
     @staticmethod
     def _record(session, folder, notes):
@@ -361,7 +367,7 @@ class Mutation:
 
     def pytest_runtestloop(self, session):
         """Run the baseline, then every mutant."""
-        baseline = Baseline(session, self.part)
+        baseline = Baseline(session, self.part, self.options.baseline)
         slow = [item.nodeid for item in session.items if baseline.seconds(item) > 5]
         print(f"\n{len(session.items)} tests, over 5 s: {slow}", flush=True)
         known = Known(self.options.results)
@@ -399,6 +405,8 @@ class Mutation:
     def verdict(self, session, baseline, mutant):
         """Run the tests on one mutant."""
         items = baseline.choose(session, mutant, self.options.longest)
+        if not items:
+            return "survived"
         limit = 5 * sum(map(baseline.seconds, items)) + 10
         if mutant.function is None:
             names = [item.nodeid for item in items]
@@ -453,9 +461,10 @@ def main():
     parser.add_argument("--longest", type=float, default=1e9, help="seconds of a test, at most")
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after this long")
     parser.add_argument("--results", type=Path, help="file of verdicts; killed ones stay killed")
+    parser.add_argument("--baseline", type=Path, help="file of test times and calls, for reuse")
     options = parser.parse_args()
-    if options.results is not None:
-        options.results = options.results.resolve()
+    options.results = options.results and options.results.resolve()
+    options.baseline = options.baseline and options.baseline.resolve()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     if options.interpreted:
