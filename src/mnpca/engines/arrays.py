@@ -132,6 +132,13 @@ def astype(array: Array, name: str) -> Array:
     return xp.astype(array, getattr(xp, name), copy=False)
 
 
+def inner(one: Array, other: Array) -> float:
+    """Return ``sum_ij x_ij y_ij``."""
+    if isinstance(one, np.ndarray):
+        return float(np.vdot(one, other))
+    return float(namespace(one).sum(one * other))
+
+
 def gram(factor: Array) -> Array:
     """Return F'F; where the library does not see that it is symmetric, half of it is mirrored."""
     size = factor.shape[1]

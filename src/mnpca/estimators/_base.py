@@ -7,13 +7,22 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mnpca.engines.arrays import lives_elsewhere, to_numpy
+from mnpca.estimators._elsewhere import (
+    checked_rows,
+    log_likelihood,
+    on_host,
+    placed,
+    project,
+    training_moments,
+)
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
 from mnpca.estimators._several import names_of_one, stack, unstack
-from mnpca.estimators._validation import validate_training
+from mnpca.estimators._validation import validate_elsewhere, validate_training
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
-from mnpca.model.projection import gls_scores
+from mnpca.model.projection import gls_scores, gls_transform
 
 ROWS_AT_ONCE = 1024
 
@@ -31,6 +40,10 @@ class MatrixNormalEstimator(
     _sparse_input = False
     # Whether X may be several matrices that share both noise networks and the loadings.
     _several_input = False
+    # Whether X may live outside NumPy (torch, CuPy, ...), where it then stays.
+    _elsewhere_input = False
+    # Whether NaN in X marks a missing value.
+    _holes_allowed = False
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -45,7 +58,12 @@ class MatrixNormalEstimator(
         Several matrices come back one under the other; `n_matrices_` is their number.
         """
         X, n_matrices = self._stacked(X)
-        X = validate_training(self, X, accept_sparse=self._sparse_input)
+        if self._elsewhere_input and lives_elsewhere(X):
+            X = validate_elsewhere(self, X)
+        else:
+            X = validate_training(
+                self, X, accept_sparse=self._sparse_input, allow_nan=self._holes_allowed
+            )
         if self._several_input:
             self.n_matrices_ = n_matrices
         if n_matrices is not None and hasattr(self, "sample_names_in_"):
@@ -62,12 +80,15 @@ class MatrixNormalEstimator(
 
     def _validate_rows(self, X):
         """Check rows to project or to score."""
+        if lives_elsewhere(X):
+            return checked_rows(self, X)
         return validate_data(
             self,
             X,
             reset=False,
             accept_sparse="csr" if self._sparse_input else False,
             dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan" if self._holes_allowed else True,
         )
 
     def _store_fit(
@@ -106,10 +127,14 @@ class MatrixNormalEstimator(
         C + s2 (W'BW)^-1; the noise variance s2 is the residual's mean square in the metric B.
         """
         n, p = X.shape
-        loadings = self.components_.T
-        scores = gls_scores(X, self.col_precision_, loadings, self.mean_)
-        gram = self.components_ @ (self.col_precision_ @ loadings)
-        total = self._squared_length(X)
+        weighted = self.col_precision_ @ self.components_.T
+        gram = self.components_ @ weighted
+        if isinstance(X, np.ndarray) or sp.issparse(X):
+            scores = gls_scores(X, self.col_precision_, self.components_.T, self.mean_)
+            total = self._squared_length(X)
+        else:
+            scores, total = training_moments(X, self.mean_, weighted, self.col_precision_)
+            scores = scores @ np.linalg.pinv(gram, hermitian=True)
         explained = float(np.sum((scores @ gram) * scores))
         rows_left = n - 1 if np.any(self.mean_) else n
         left_over = max(rows_left * (p - self.n_components_), 1)
@@ -151,7 +176,10 @@ class MatrixNormalEstimator(
         check_is_fitted(self)
         X, n_matrices = self._stacked(X)
         X = self._validate_rows(X)
-        scores = gls_scores(X, self.col_precision_, self.components_.T, self.mean_)
+        loadings, mean = on_host(self.components_).T, on_host(self.mean_)
+        if lives_elsewhere(X):
+            return project(X, gls_transform(self.col_precision_, loadings), mean)
+        scores = gls_scores(X, self.col_precision_, loadings, mean)
         return unstack(scores.astype(X.dtype, copy=False), n_matrices)
 
     def inverse_transform(self, X):
@@ -159,13 +187,16 @@ class MatrixNormalEstimator(
         check_is_fitted(self)
         # A model may have no component at all.
         least = min(1, self.n_components_)
+        if lives_elsewhere(X):
+            components, mean = (placed(on_host(part), X) for part in (self.components_, self.mean_))
+            return X @ components + mean
         X = check_array(
             X,
             dtype=[np.float64, np.float32],
             ensure_min_features=least,
             allow_nd=self._several_input,
         )
-        return X @ self.components_ + self.mean_
+        return X @ on_host(self.components_) + on_host(self.mean_)
 
     def denoise(self):
         """Return the estimated signal of the training matrix, mean included.
@@ -189,18 +220,20 @@ class MatrixNormalEstimator(
         check_is_fitted(self)
         X, n_matrices = self._stacked(X)
         X = self._validate_rows(X)
-        values = row_log_likelihood(
-            _dense(X) - self.mean_,
+        mean = on_host(self.mean_)
+        model = (
             self.col_precision_,
-            self.components_.T,
-            self.score_covariance_,
+            on_host(self.components_).T,
+            on_host(self.score_covariance_),
             self.noise_variance_,
         )
-        return unstack(values, n_matrices)
+        if lives_elsewhere(X):
+            return log_likelihood(X, mean, *model)
+        return unstack(row_log_likelihood(_dense(X) - mean, *model), n_matrices)
 
     def score(self, X, y=None):
         """Mean log-likelihood per row of held-out rows."""
-        return float(np.mean(self.score_samples(X)))
+        return float(np.mean(to_numpy(self.score_samples(X))))
 
     def noise_graph(self, side):
         """Return a noise network as a networkx graph.

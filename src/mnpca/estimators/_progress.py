@@ -4,6 +4,8 @@ import contextlib
 import os
 import time
 
+from mnpca.engines.arrays import lives_elsewhere
+from mnpca.estimators._elsewhere import fingerprint_rows
 from mnpca.persistence import fingerprint, read_document, remove_leftovers, write_document
 from mnpca.solvers.progress import silent
 
@@ -80,7 +82,7 @@ class ProgressMixin:
         return {
             "class": type(self).__name__,
             "params": {name: fingerprint(value) for name, value in params.items()},
-            "data": fingerprint(X),
+            "data": fingerprint_rows(X) if lives_elsewhere(X) else fingerprint(X),
         }
 
 

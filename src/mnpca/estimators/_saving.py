@@ -5,15 +5,18 @@ import os
 
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca.estimators._elsewhere import on_host
 from mnpca.persistence import ModelFileError, read_document, write_document
 
-MODELS = (
+MATRIX_MODELS = (
     "GeneralizedPCA",
     "LikelihoodMNPCA",
     "MNPCA",
     "SparsePrecision",
     "WassersteinMNPCA",
 )
+ARRAY_MODELS = ("DimensionFoldingPCA", "TensorMNPCA")
+MODELS = MATRIX_MODELS + ARRAY_MODELS
 """The classes a model file may name; nothing else is ever looked up."""
 
 
@@ -41,7 +44,9 @@ class SaveMixin:
         if name not in MODELS:
             raise TypeError(f"{name} has no model file; save one of {', '.join(MODELS)}.")
         params = self.get_params(deep=False)
-        attributes = {name: value for name, value in vars(self).items() if name not in params}
+        attributes = {
+            name: on_host(value) for name, value in vars(self).items() if name not in params
+        }
         content = {"class": name, "params": params, "attributes": attributes}
         write_document(path, "model", __version__, content)
         return self

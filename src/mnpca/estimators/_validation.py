@@ -4,12 +4,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from mnpca.estimators._elsewhere import checked_training, same_rows
 
-def validate_training(estimator, X, *, accept_sparse=False):
+SAME_ROWS = (
+    "All rows of X are the same, so there is neither signal nor noise to estimate. "
+    "Check how X was read."
+)
+
+
+def validate_training(estimator, X, *, accept_sparse=False, allow_nan=False):
     """Return X as a finite float matrix that a fit can rely on, and note its names.
 
     Sets ``n_features_in_``, ``feature_names_in_`` and, where X has names for its rows,
-    ``sample_names_in_``. The result may share memory with X: a fit must never write to it.
+    ``sample_names_in_``. With `allow_nan`, NaN marks missing values. The result may share memory
+    with X: a fit must never write to it.
 
     Raises
     ------
@@ -26,13 +34,33 @@ def validate_training(estimator, X, *, accept_sparse=False):
         # Rounding depends on the order in memory, and results should not.
         order="C",
         ensure_min_samples=2,
+        ensure_all_finite="allow-nan" if allow_nan else True,
     )
     if names is not None:
         estimator.sample_names_in_ = names
     elif hasattr(estimator, "sample_names_in_"):
         del estimator.sample_names_in_
-    _check_magnitude(X)
-    _check_variation(X)
+    known = _with_means(X) if allow_nan else X
+    check_magnitude(known)
+    check_variation(known)
+    return X
+
+
+def _with_means(X):
+    """Return X with its holes at the means of their columns (0 where a column has no value)."""
+    if not np.isnan(X.min()):  # a test without a temporary of the size of X
+        return X
+    missing = np.isnan(X)
+    counts = np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, np.where(missing, 0, X).sum(axis=0) / counts, X)
+
+
+def validate_elsewhere(estimator, X):
+    """Return a matrix that is no NumPy array, checked as `validate_training` does, where it is."""
+    X, extremes = checked_training(estimator, X)
+    _check_largest(max(abs(value) for value in extremes), str(X.dtype).rpartition(".")[2])
+    if same_rows(X):
+        raise ValueError(SAME_ROWS)
     return X
 
 
@@ -47,11 +75,14 @@ def _sample_names(X):
     return np.array([str(name) for name in names], dtype=object)
 
 
-def _check_magnitude(X):
+def check_magnitude(X):
     """Refuse a matrix whose second and third powers overflow or vanish."""
     # Two passes over X without a temporary of its size, which np.abs would make.
-    largest = max(abs(float(X.max())), abs(float(X.min())))
-    limits = np.finfo(X.dtype)
+    _check_largest(max(abs(float(X.max())), abs(float(X.min()))), X.dtype.name)
+
+
+def _check_largest(largest, dtype):
+    limits = np.finfo(dtype)
     if largest == 0:
         raise ValueError(
             "X is zero everywhere, so there is neither signal nor noise to estimate. "
@@ -61,17 +92,14 @@ def _check_magnitude(X):
     if not low <= largest <= high:
         raise ValueError(
             f"The largest absolute value of X is {largest:.3g}; noise precisions of such data "
-            f"cannot be represented in {X.dtype.name}. Rescale X first, e.g. X / {largest:.3g}."
+            f"cannot be represented in {dtype}. Rescale X first, e.g. X / {largest:.3g}."
         )
 
 
-def _check_variation(X):
+def check_variation(X):
     """Refuse a matrix whose rows are all the same."""
     if sp.issparse(X):
         return
     # The second comparison is seldom made, and only it reads all of X.
     if np.array_equal(X[0], X[-1]) and (X[0] == X).all():
-        raise ValueError(
-            "All rows of X are the same, so there is neither signal nor noise to estimate. "
-            "Check how X was read."
-        )
+        raise ValueError(SAME_ROWS)

@@ -39,3 +39,10 @@ def gls_scores(
         projected = (rows - mean) @ weighted
     scores: FloatArray = projected @ np.linalg.pinv(loadings.T @ weighted, hermitian=True)
     return scores
+
+
+def gls_transform(col_precision: sp.csr_array | FloatArray, loadings: FloatArray) -> FloatArray:
+    """Return ``T = B W (W'BW)^-1``, so that the scores of centred rows are ``Y T``."""
+    weighted = col_precision @ loadings
+    transform: FloatArray = weighted @ np.linalg.pinv(loadings.T @ weighted, hermitian=True)
+    return transform

@@ -1,0 +1,161 @@
+"""MNPCA gives the same model wherever its matrix lives, and answers there."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mnpca import MNPCA, load
+from mnpca.datasets import make_low_rank_matrix_normal
+from mnpca.engines import engine_for
+from mnpca.engines.arrays import to_numpy
+from mnpca.engines.dense import DenseEngine
+from mnpca.solvers.flagship.search import Search, Settings
+from mnpca.solvers.progress import silent
+
+#: Where an estimator's results follow its matrix.
+ARRAYS = [
+    "numpy-float64",
+    "torch-float64",
+    "torch-float32",
+    "strict-float64",
+    "cuda-float64",
+    "cuda-float32",
+    "cupy-float32",
+]
+pytestmark = pytest.mark.parametrize("place", ARRAYS, indirect=True)
+
+
+def pairs(size, n_pairs):
+    """Precision with as many strongly linked pairs in front."""
+    linked = sp.block_diag([[[1.0, -0.7], [-0.7, 1.0]]] * n_pairs)
+    return sp.csr_array(sp.block_diag([linked, sp.eye_array(size - 2 * n_pairs)]))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_low_rank_matrix_normal(
+        100, 80, row_precision=pairs(100, 20), col_precision=pairs(80, 10), random_state=0
+    )
+
+
+@pytest.fixture(scope="module")
+def reference(data):
+    return MNPCA(2).fit(data.Y)
+
+
+def close(actual, expected, tol=2e-3):
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(to_numpy(actual), expected, atol=tol * scale)
+
+
+def test_the_same_model_everywhere(place, data, reference):
+    X = place.put(data.Y)
+    model = MNPCA(2).fit(X)
+    close(model.components_, reference.components_)
+    close(model.singular_values_, reference.singular_values_)
+    close(model.denoise(), reference.denoise())
+    close(model.score_covariance_, reference.score_covariance_)
+    assert model.noise_variance_ == pytest.approx(reference.noise_variance_, rel=1e-3)
+    for side in ("row_precision_", "col_precision_"):
+        ours, theirs = getattr(model, side), getattr(reference, side)
+        assert (ours != 0).toarray().tolist() == (theirs != 0).toarray().tolist()
+        close(ours.toarray(), theirs.toarray())
+
+
+def test_results_live_where_the_matrix_lives(place, data, reference):
+    X = place.put(data.Y)
+    model = MNPCA(2).fit(X)
+    signal, std = model.denoise(return_std=True)
+    scores = model.transform(X)
+    for result in (signal, std, scores, model.inverse_transform(scores)):
+        assert type(result) is type(X)
+        assert getattr(result, "device", None) == getattr(X, "device", None)
+    if type(X) is not np.ndarray:
+        for result in (model.components_, model.mean_, model.low_rank_.left):
+            assert type(result) is type(X)
+            assert result.dtype == X.dtype
+    close(scores, reference.transform(data.Y))
+    close(model.inverse_transform(scores), reference.inverse_transform(reference.transform(data.Y)))
+    close(model.score_samples(X), reference.score_samples(data.Y))
+    assert model.score(X) == pytest.approx(reference.score(data.Y), rel=1e-4)
+    # A model answers NumPy rows in NumPy, wherever it was fitted.
+    assert type(model.transform(data.Y)) is np.ndarray
+    close(model.transform(data.Y), reference.transform(data.Y))
+
+
+def test_float64_everywhere_to_the_last_digits(place, data):
+    """The same float64 search on every engine: rounding alone may differ."""
+    if not place.name.endswith("float64"):
+        pytest.skip("float32 rounds earlier")
+    settings = Settings(
+        rank=2,
+        row_structure="graph",
+        col_structure="graph",
+        center=False,
+        max_iter=5,
+        tol=1e-2,
+        seed=0,
+    )
+    Y = data.Y / data.Y.std()
+    expected = Search.begin(DenseEngine(Y, np.float64), settings).run(silent)
+    found = Search.begin(engine_for(place.put(Y)), settings).run(silent)
+    assert found.noise.row.n_edges == expected.noise.row.n_edges > 0
+    signal = expected.posterior.left @ expected.posterior.right.T
+    np.testing.assert_allclose(
+        found.posterior.left @ found.posterior.right.T, signal, atol=1e-8 * np.abs(signal).max()
+    )
+    assert found.score == pytest.approx(expected.score, rel=1e-8)
+
+
+def test_rank_and_noise_are_chosen_alike(place, data):
+    model = MNPCA().fit(place.put(data.Y))
+    expected = MNPCA().fit(data.Y)
+    assert model.n_components_ == expected.n_components_
+    assert model.noise_["structure"] == expected.noise_["structure"]
+
+
+def test_a_model_can_be_saved(place, data, tmp_path):
+    X = place.put(data.Y)
+    model = MNPCA(2).fit(X)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert type(again.components_) is np.ndarray
+    close(again.transform(data.Y), to_numpy(model.transform(X)), 1e-5)
+
+
+def test_a_fit_goes_on_from_a_checkpoint(place, data, tmp_path):
+    X = place.put(data.Y)
+    whole = MNPCA(2).fit(X, checkpoint=tmp_path / "fit")
+    again = MNPCA(2).fit(X, resume_from=tmp_path / "fit")
+    close(again.components_, to_numpy(whole.components_), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda Y: Y[:1], "minimum"),
+        (lambda Y: Y[0], "2D array"),
+        (lambda Y: np.where(np.arange(Y.shape[1]) == 1, np.nan, Y), "NaN"),
+        (lambda Y: np.where(np.arange(Y.shape[1]) == 1, np.inf, Y), "infinity"),
+        (lambda Y: 0 * Y, "zero everywhere"),
+        (lambda Y: 0 * Y + np.arange(Y.shape[1]), "All rows of X are the same"),
+        (lambda Y: 1e30 * Y, "Rescale X"),
+    ],
+)
+def test_bad_matrices_are_refused(place, data, spoil, message):
+    if "float64" in place.name and "Rescale" in message:
+        pytest.skip("float64 holds such values")
+    if place.name.startswith("numpy"):
+        pytest.skip("NumPy's own checks are tested with the estimators")
+    with pytest.raises(ValueError, match=message):
+        MNPCA(2).fit(place.put(spoil(data.Y)))
+
+
+def test_other_widths_and_outliers_are_refused(place, data):
+    if place.name.startswith("numpy"):
+        pytest.skip("NumPy's own checks are tested with the estimators")
+    model = MNPCA(2).fit(place.put(data.Y))
+    with pytest.raises(ValueError, match="expecting 80 features"):
+        model.transform(place.put(data.Y[:, :50]))
+    with pytest.raises(TypeError, match="NumPy array"):
+        MNPCA(2, robust=True).fit(place.put(data.Y))
