@@ -7,7 +7,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mnpca
-from mnpca.estimators._saving import MODELS
+from mnpca.estimators._saving import MATRIX_MODELS
 
 
 def cast(X):
@@ -39,7 +39,7 @@ def in_float32(kind):
 
 
 # In the module's namespace, where pickle looks for them.
-CLASSES = {name: in_float32(getattr(mnpca, name)) for name in MODELS}
+CLASSES = {name: in_float32(getattr(mnpca, name)) for name in MATRIX_MODELS}
 globals().update({f"Float32{name}": kind for name, kind in CLASSES.items()})
 
 
@@ -56,7 +56,7 @@ def test_contract(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MATRIX_MODELS)
 def test_results_of_float32_are_finite_and_close(name):
     X = np.random.default_rng(1000).normal(size=(40, 8))
     X += 3 * np.outer(X[:, 0], np.ones(8))

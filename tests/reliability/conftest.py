@@ -1,10 +1,10 @@
-"""Tests that take `name` run once for every estimator."""
+"""Tests that take `name` run once for every estimator of one matrix."""
 
 import pytest
 
-from mnpca.estimators._saving import MODELS
+from mnpca.estimators._saving import MATRIX_MODELS
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=MATRIX_MODELS)
 def name(request):
     return request.param

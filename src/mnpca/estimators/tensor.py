@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca.estimators._axes import AxesEstimator
 from mnpca.estimators._graph import precision_graph
-from mnpca.solvers.tensor.axes import weighted_by
+from mnpca.solvers.tensor.axes import unfold, weighted_by
 from mnpca.solvers.tensor.fit import fit_tensor
 from mnpca.solvers.tensor.matrix import fit_matrix
 from mnpca.solvers.tensor.tucker import Tucker
@@ -218,7 +218,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         check_is_fitted(self)
         X = self._validate_array(X, reset=False)
         filtered = weighted_by(X - self.mean_, [None, *self.precisions_[1:]])
-        scores = filtered.reshape(len(X), -1) @ self.components_.reshape(self._n_features_out, -1).T
+        scores = unfold(filtered, 0) @ unfold(self.components_, 0).T
         return scores.astype(X.dtype, copy=False)
 
     def inverse_transform(self, X):

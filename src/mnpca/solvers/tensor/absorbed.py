@@ -42,6 +42,9 @@ def absorbed_noise(signal: Tucker, noise: Sequence[NoiseSide], axis: int) -> Flo
             core = along(core, k, noise[k].whiten)
     if frame is None:
         frame = side.colour(np.eye(side.size))
+        if signal.mean is not None and axis == 0:
+            constant = side.whiten(np.ones((side.size, 1)))
+            frame = frame - frame @ constant @ constant.T / np.sum(constant**2)
     ranks = [
         available if factor is None else float(factor.shape[1])
         for available, factor in zip(free, signal.factors, strict=True)

@@ -1,5 +1,6 @@
 """Products along one axis of an array."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,14 +14,20 @@ from mnpca.solvers.flagship.noise_side import NoiseSide
 
 def unfold(array: FloatArray, axis: int) -> FloatArray:
     """Return the matrix whose rows are the slices along one axis."""
-    return np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
+    moved = np.moveaxis(array, axis, 0)
+    return moved.reshape(len(moved), math.prod(moved.shape[1:]))
+
+
+def by_size(shape: Sequence[int]) -> list[int]:
+    """Return the axes, shortest first."""
+    return sorted(range(len(shape)), key=lambda axis: shape[axis])
 
 
 def along(array: FloatArray, axis: int, act: Callable[[FloatArray], FloatArray]) -> FloatArray:
     """Apply a linear map of matrix rows to one axis: fold(act(unfold))."""
     moved = np.moveaxis(array, axis, 0)
-    result = act(np.ascontiguousarray(moved.reshape(moved.shape[0], -1)))
-    return np.moveaxis(result.reshape(-1, *moved.shape[1:]), 0, axis)
+    result = act(np.ascontiguousarray(unfold(array, axis)))
+    return np.moveaxis(result.reshape(len(result), *moved.shape[1:]), 0, axis)
 
 
 def times(array: FloatArray, matrix: FloatArray, axis: int) -> FloatArray:

@@ -10,7 +10,7 @@ from mnpca._typing import FloatArray
 from mnpca.solvers.flagship.iterate import pack_side, unpack_side
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.progress import Progress, Report, State, silent
-from mnpca.solvers.tensor.axes import times_all, weighted
+from mnpca.solvers.tensor.axes import times_all, unfold, weighted
 from mnpca.solvers.tensor.noise_step import (
     AxisNoise,
     axis_noise_step,
@@ -48,7 +48,7 @@ class TensorFit:
     def components(self) -> tuple[FloatArray, FloatArray]:
         """Return what the first axis's scores multiply, orthonormal slices, and their lengths."""
         core = self.signal.core
-        lengths = np.linalg.norm(core.reshape(len(core), -1), axis=1)
+        lengths = np.linalg.norm(unfold(core, 0), axis=1)
         scale = np.maximum(lengths, np.finfo(float).tiny).reshape(-1, *[1] * (core.ndim - 1))
         return times_all(core / scale, [None, *self.signal.factors[1:]]), lengths
 

@@ -7,16 +7,20 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.gram import FactorGram
-from mnpca.solvers.flagship.graph import STRICT, Candidates, Levels
+from mnpca.solvers.flagship.graph import Candidates, Levels
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.noise_step import noise_from_gram
 from mnpca.solvers.flagship.scales import geometric_mean
 from mnpca.solvers.tensor.absorbed import absorbed_noise
-from mnpca.solvers.tensor.axes import unfold, weighted
+from mnpca.solvers.tensor.axes import by_size, unfold, weighted
 from mnpca.solvers.tensor.tucker import Tucker
 
 AxisNoise: TypeAlias = Literal["unit", "identity", "diagonal", "graph"]
 """Structure of an axis; "unit" is the identity itself, for slices that are replicates."""
+
+#: An axis has few items and many observations: with sqrt(log q) small, an edge that entered has to
+#: be clearer to stay than in a matrix.
+LEVELS = Levels(1.75, 1.4)
 
 
 def axis_scales(
@@ -50,7 +54,7 @@ def axis_noise_step(
     signal: Tucker,
     noise: Sequence[NoiseSide],
     structures: Sequence[AxisNoise],
-    levels: Levels = STRICT,
+    levels: Levels = LEVELS,
 ) -> list[NoiseSide]:
     """Re-estimate every axis's precision from the residual, the others given.
 
@@ -60,15 +64,16 @@ def axis_noise_step(
     """
     residual = data - signal.dense()
     sides = list(noise)
-    for axis in np.argsort(data.shape, kind="stable"):
-        if structures[axis] == "unit":
+    for axis in by_size(data.shape):
+        structure = structures[axis]
+        if structure == "unit":
             continue
         filtered = unfold(weighted(residual, sides, skip=axis), axis)
         total = unfold(residual, axis) @ filtered.T + absorbed_noise(signal, sides, axis)
         total = (total + total.T) / 2
         m = data.size // data.shape[axis]
         gram = FactorGram(total, np.eye(len(total)))
-        structure, nothing = structures[axis], (np.zeros(len(total)), None)
+        nothing = (np.zeros(len(total)), None)
         sides[axis] = noise_from_gram(gram, nothing, m, structure, Candidates(), levels)
     return in_gauge(sides, structures)
 

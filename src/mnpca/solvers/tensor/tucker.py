@@ -7,7 +7,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.solvers.flagship.noise_side import NoiseSide
-from mnpca.solvers.tensor.axes import along, times_all, unfold, whitened
+from mnpca.solvers.tensor.axes import along, by_size, times_all, unfold, whitened
 
 Bases: TypeAlias = list[FloatArray | None]
 
@@ -83,14 +83,24 @@ def _iterate(
     """Improve one basis after the other; return the squared length of the core and the bases."""
     length = -np.inf
     for _ in range(max_iter):
-        for axis, rank in enumerate(ranks):
+        for axis in by_size(white.shape):  # the order of the axes should not matter
+            rank = ranks[axis]
             if rank is not None:
-                projected = times_all(white, _transposed(bases), skip=axis)
-                bases[axis] = leading(unfold(projected, axis), rank)
-        previous, length = length, float(np.sum(times_all(white, _transposed(bases)) ** 2))
+                bases[axis] = best_basis(white, bases, axis, rank)
+        previous, length = length, core_length(white, bases)
         if length - previous <= tol * length:
             break
     return length, bases
+
+
+def best_basis(white: FloatArray, bases: Bases, axis: int, rank: int) -> FloatArray:
+    """Return the basis of one axis that makes the core longest, the others given."""
+    return leading(unfold(times_all(white, _transposed(bases), skip=axis), axis), rank)
+
+
+def core_length(white: FloatArray, bases: Bases) -> float:
+    """Return the squared length of the core; the squared misfit is what is left of the data."""
+    return float(np.sum(times_all(white, _transposed(bases)) ** 2))
 
 
 def first_axis_mean(data: FloatArray, side: NoiseSide) -> FloatArray:
@@ -114,7 +124,7 @@ def _unfolded_start(white: FloatArray, ranks: Sequence[int | None]) -> Bases:
     Projecting on the bases already found leaves less noise for the later axes.
     """
     bases: Bases = [None] * len(ranks)
-    for axis in np.argsort(white.shape, kind="stable")[::-1]:
+    for axis in by_size(white.shape)[::-1]:
         rank = ranks[axis]
         if rank is not None:
             projected = times_all(white, _transposed(bases))

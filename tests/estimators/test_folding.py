@@ -1,0 +1,146 @@
+"""DimensionFoldingPCA: loadings of both sides, GLRAM as its limit."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import mnpca
+from mnpca import DimensionFoldingPCA
+from mnpca.datasets import chain_precision, make_tensor_normal, planted_precision
+from mnpca.metrics import edge_recovery, psnr
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Independent matrices with a mean, small matrices of their own and two noise networks."""
+    rng = np.random.RandomState(1000)
+    precisions = [
+        chain_precision(60, 0.0),
+        *(planted_precision(q, random_state=rng) for q in (20, 15)),
+    ]
+    data = make_tensor_normal((60, 20, 15), (4, 2, 2), precisions=precisions, random_state=rng)
+    data.mean = rng.standard_normal((20, 15))
+    data.Y = data.Y + data.mean
+    return data
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return DimensionFoldingPCA(2, 2).fit(data.Y)
+
+
+def test_signal_and_networks_are_found(data, model):
+    identity = DimensionFoldingPCA(2, 2, noise="identity").fit(data.Y)
+    truth = data.signal + data.mean
+    assert psnr(model.denoise(), truth) > psnr(identity.denoise(), truth)
+    assert edge_recovery(model.row_precision_, data.precisions[1]).f1 > 0.8
+    assert edge_recovery(model.col_precision_, data.precisions[2]).f1 > 0.8
+    assert model.noise_graph("rows").number_of_nodes() == 20
+    assert model.noise_graph("columns").number_of_nodes() == 15
+
+
+def test_loadings_are_orthonormal_in_the_metrics(model):
+    X, W = model.row_components_.T, model.col_components_.T
+    assert np.allclose(X.T @ (model.row_precision_ @ X), np.eye(2))
+    assert np.allclose(W.T @ (model.col_precision_ @ W), np.eye(2))
+    assert (X[np.argmax(np.abs(X), axis=0), [0, 1]] > 0).all()
+
+
+def test_small_matrices_are_generalised_least_squares(data, model):
+    Z = model.transform(data.Y)
+    assert np.allclose(Z, model.cores_, atol=1e-8)
+    residual = data.Y - model.inverse_transform(Z)
+    seen = model.row_components_ @ model.row_precision_ @ residual
+    seen = seen @ (model.col_precision_ @ model.col_components_.T)
+    assert np.allclose(seen, 0.0, atol=1e-8)
+    assert np.allclose(model.denoise(), model.inverse_transform(Z), atol=1e-8)
+    assert np.allclose(model.mean_, data.Y.mean(axis=0))
+
+
+def test_identity_noise_is_glram():
+    Y = make_tensor_normal((15, 9, 8), 2, signal_scale=3.0, random_state=0).Y
+    model = DimensionFoldingPCA(2, 3, noise="identity", center=False).fit(Y)
+    left, right = np.eye(9)[:, :2], np.eye(8)[:, :3]
+    for _ in range(300):
+        left = np.linalg.eigh(sum(y @ right @ right.T @ y.T for y in Y))[1][:, -2:]
+        right = np.linalg.eigh(sum(y.T @ left @ left.T @ y for y in Y))[1][:, -3:]
+    assert np.allclose(model.denoise(), left @ left.T @ Y @ right @ right.T, atol=1e-4)
+    assert np.allclose(model.row_precision_.toarray(), np.eye(9))
+
+
+def test_all_rows_kept_is_two_dimensional_pca():
+    """Then W are the eigenvectors of the mean of (Y_i - M)'(Y_i - M)."""
+    Y = make_tensor_normal((15, 9, 8), 2, random_state=1).Y
+    model = DimensionFoldingPCA(9, 3, noise="identity").fit(Y)
+    centred = Y - Y.mean(axis=0)
+    vectors = np.linalg.eigh(np.einsum("aij,aik->jk", centred, centred))[1][:, -3:]
+    assert np.allclose(model.denoise(), centred @ vectors @ vectors.T + Y.mean(axis=0), atol=1e-8)
+
+
+def test_permuted_matrices_rows_and_columns(data, model):
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.permutation(size) for size in data.Y.shape)
+    other = DimensionFoldingPCA(2, 2).fit(data.Y[a][:, b][:, :, c])
+    assert np.allclose(other.denoise(), model.denoise()[a][:, b][:, :, c], atol=5e-3)
+    expected = model.row_precision_.toarray()[np.ix_(b, b)]
+    assert np.allclose(other.row_precision_.toarray(), expected, atol=5e-3)
+
+
+def test_scaling_scales(data, model):
+    other = DimensionFoldingPCA(2, 2).fit(0.1 * data.Y)
+    assert np.allclose(other.denoise(), 0.1 * model.denoise())
+    assert np.allclose(other.row_precision_.toarray(), model.row_precision_.toarray())
+    assert np.allclose(other.col_precision_.toarray(), 100 * model.col_precision_.toarray())
+
+
+def test_lists_and_frames_are_taken(data, model):
+    frames = [pd.DataFrame(matrix) for matrix in data.Y]
+    again = DimensionFoldingPCA(2, 2).fit(frames)
+    assert np.array_equal(again.denoise(), model.denoise())
+    assert np.array_equal(again.transform(frames), again.transform(data.Y))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.eye(4), "X must be several matrices.*got 2 axes. For one matrix use MNPCA"),
+        ([np.eye(4), np.eye(3)], "differ in shape"),
+        (np.zeros((3, 4, 5)), "zero everywhere"),
+        (np.full((3, 4, 5), np.nan), "NaN"),
+        (np.ones((3, 4, 5)), "are the same"),
+    ],
+)
+def test_wrong_data_are_named(X, message):
+    with pytest.raises(ValueError, match=message):
+        DimensionFoldingPCA().fit(X)
+
+
+def test_wrong_parameters_are_named(data, model):
+    with pytest.raises(ValueError, match="n_row_components=21 is more than 60 matrices of 20 x 15"):
+        DimensionFoldingPCA(21, 2).fit(data.Y)
+    with pytest.raises(ValueError, match="'noise' parameter"):
+        DimensionFoldingPCA(noise="white").fit(data.Y)
+    with pytest.raises(ValueError, match="fitted to slices of shape"):
+        model.transform(data.Y[:, :, :14])
+    with pytest.raises(ValueError, match="expecting 20 features"):
+        model.transform(data.Y[:, :19])
+
+
+def test_copies_and_files(data, model, tmp_path):
+    assert np.array_equal(clone(model).fit(data.Y).denoise(), model.denoise())
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).denoise(), model.denoise())
+    model.save(tmp_path / "m")
+    again = mnpca.load(tmp_path / "m")
+    assert np.array_equal(again.transform(data.Y), model.transform(data.Y))
+    assert repr(again) == "DimensionFoldingPCA()"
+
+
+def test_reports_and_resumes(data, model, tmp_path):
+    heard = []
+    again = DimensionFoldingPCA(2, 2).fit(data.Y, callback=heard.append, checkpoint=tmp_path / "c")
+    assert len(heard) == again.n_iter_ == len(again.objective_history_)
+    resumed = DimensionFoldingPCA(2, 2).fit(data.Y, resume_from=tmp_path / "c")
+    assert np.array_equal(resumed.denoise(), model.denoise())

@@ -1,0 +1,172 @@
+"""TensorMNPCA: the model it reports, and the matrix as a special case."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import mnpca
+import mnpca.estimators._progress as progress_module
+from mnpca import MNPCA, TensorMNPCA
+from mnpca.datasets import make_paper_small, make_tensor_normal
+from mnpca.metrics import psnr
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_tensor_normal((25, 20, 12), (2, 3, 2), random_state=1001)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return TensorMNPCA((2, 3, 2)).fit(data.Y)
+
+
+def test_reports_the_whole_model(data, model):
+    assert model.rank_ == (2, 3, 2) == model.core_.shape
+    assert [factor.shape for factor in model.factors_] == [(25, 2), (20, 3), (12, 2)]
+    assert [P.shape for P in model.precisions_] == [(25, 25), (20, 20), (12, 12)]
+    assert model.components_.shape == (2, 20, 12)
+    assert psnr(model.denoise(), data.signal) > psnr(data.Y, data.signal) + 10
+    assert model.noise_graph(0).number_of_nodes() == 25
+    assert len(model.objective_history_) == model.n_iter_
+
+
+def test_scores_of_the_training_slices_give_the_signal_back(data, model):
+    scores = model.transform(data.Y)
+    assert scores.shape == (25, 2)
+    assert np.allclose(model.inverse_transform(scores), model.denoise(), atol=1e-4)
+    assert list(model.get_feature_names_out()) == ["tensormnpca0", "tensormnpca1"]
+
+
+def test_components_are_orthonormal_in_the_other_metrics(model):
+    parts = model.components_
+    weighted = np.einsum(
+        "ajk,jl,km->alm", parts, model.precisions_[1].toarray(), model.precisions_[2].toarray()
+    )
+    assert np.allclose(np.einsum("ajk,bjk", weighted, parts), np.eye(2))
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("noise", ["graph", "diagonal"])
+def test_a_matrix_is_fitted_as_by_mnpca(center, noise):
+    Y = make_paper_small(c=32, seed=1000, n_samples=90, n_features=60).Y
+    tensor = TensorMNPCA(2, center=center, noise=noise).fit(Y)
+    matrix = MNPCA(2, center=center, noise=noise).fit(Y)
+    assert np.abs(tensor.denoise() - matrix.denoise()).max() < 1e-8
+    assert np.abs(tensor.precisions_[0] - matrix.row_precision_).max() < 1e-8
+    assert np.abs(tensor.precisions_[1] - matrix.col_precision_).max() < 1e-8
+    assert np.abs(tensor.transform(Y) - matrix.transform(Y)).max() < 1e-8
+    assert np.abs(tensor.components_ - matrix.components_).max() < 1e-8
+    assert np.abs(tensor.mean_ - matrix.mean_).max() < 1e-8
+    assert np.array_equal(tensor.singular_values_, matrix.singular_values_)
+    assert np.array_equal(tensor.objective_history_, matrix.objective_history_)
+
+
+def test_a_noise_structure_for_each_axis(data):
+    model = TensorMNPCA(2, noise=["identity", "diagonal", "graph"]).fit(data.Y)
+    equal, unequal, network = model.precisions_
+    assert np.allclose(equal.toarray(), np.eye(25))
+    assert unequal.nnz == 20
+    assert np.ptp(unequal.diagonal()) > 0
+    assert network.nnz > 12
+
+
+def test_rank_zero_is_noise_alone(data):
+    model = TensorMNPCA(0).fit(data.Y - data.signal)
+    assert np.array_equal(model.denoise(), np.zeros((25, 20, 12)))
+    assert model.transform(data.Y).shape == (25, 0)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"rank": (2, 2)}, "one number for each of 3 axes"),
+        ({"rank": (3, 1, 1)}, "at most the product of the other ranks, 1"),
+        ({"rank": 13}, "between 0 and 12"),
+        ({"rank": (2, 2, 1.5)}, "whole number"),
+        ({"rank": -1}, "'rank' parameter"),
+        ({"noise": ["graph", "graph"]}, "a list of 3"),
+        ({"noise": ["graph", "graph", "white"]}, "must be one of"),
+        ({"noise": "white"}, "'noise' parameter"),
+        ({"tol": 0.0}, "'tol' parameter"),
+    ],
+)
+def test_wrong_parameters_are_named(data, params, message):
+    with pytest.raises(ValueError, match=message):
+        TensorMNPCA(**params).fit(data.Y)
+
+
+def test_wrong_data_are_named(data, model):
+    with pytest.raises(ValueError, match="NaN"):
+        TensorMNPCA().fit(np.where(data.Y > 3, np.nan, data.Y))
+    with pytest.raises(ValueError, match="zero everywhere"):
+        TensorMNPCA().fit(np.zeros((4, 4, 4)))
+    with pytest.raises(ValueError, match=r"slices of shape \(20, 11\)"):
+        model.transform(data.Y[:, :, :11])
+    with pytest.raises(ValueError, match="axis must be 0 to 2"):
+        model.noise_graph(3)
+    with pytest.raises(NotFittedError):
+        TensorMNPCA().transform(data.Y)
+
+
+def test_float32_and_lists_are_taken(data, model):
+    single = TensorMNPCA((2, 3, 2)).fit(data.Y.astype(np.float32))
+    assert np.allclose(single.denoise(), model.denoise(), atol=1e-3)
+    assert single.transform(data.Y.astype(np.float32)).dtype == np.float32
+    listed = TensorMNPCA((2, 3, 2)).fit(data.Y.tolist())
+    assert np.array_equal(listed.denoise(), model.denoise())
+
+
+def test_fit_leaves_data_and_parameters_alone(data):
+    before = data.Y.copy()
+    model = TensorMNPCA(rank=[2, 2, 2], noise=["graph"] * 3)
+    params = model.get_params()
+    model.fit(data.Y)
+    assert np.array_equal(data.Y, before)
+    assert model.get_params() == params
+    first = model.denoise()
+    assert np.array_equal(clone(model).fit(data.Y).denoise(), first)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).denoise(), first)
+
+
+def test_files_give_the_model_back(data, model, tmp_path):
+    model.save(tmp_path / "m")
+    again = mnpca.load(tmp_path / "m")
+    assert np.array_equal(again.denoise(), model.denoise())
+    assert np.array_equal(again.transform(data.Y), model.transform(data.Y))
+    assert repr(again) == repr(model) == "TensorMNPCA(rank=(2, 3, 2))"
+
+
+def test_a_checkpoint_is_resumed_to_the_bit(data, model, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
+    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
+
+    class Stop(Exception):
+        pass
+
+    def stop(progress):
+        if progress.iteration == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        TensorMNPCA((2, 3, 2)).fit(data.Y, checkpoint=tmp_path / "c", callback=stop)
+    resumed = TensorMNPCA((2, 3, 2)).fit(data.Y, resume_from=tmp_path / "c")
+    assert np.array_equal(resumed.denoise(), model.denoise())
+    with pytest.raises(ValueError, match="other parameters: rank"):
+        TensorMNPCA((2, 2, 2)).fit(data.Y, resume_from=tmp_path / "c")
+
+
+def test_a_fit_that_does_not_settle_says_so(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        with pytest.raises(ConvergenceWarning, match="did not settle in 1 iterations"):
+            TensorMNPCA(2, noise="diagonal", max_iter=1).fit(data.Y)
+
+
+def test_verbose_tells(data, capsys):
+    TensorMNPCA(2, noise="diagonal", verbose=1).fit(data.Y)
+    assert "[TensorMNPCA] diagonal noise, iteration 1" in capsys.readouterr().out
