@@ -174,6 +174,15 @@ def sample_noise(
     return _coloured(col_precision, _coloured(row_precision, white).T).T
 
 
+def noise_variances(precision: Precision) -> FloatArray:
+    """Return the diagonal of ``inv P``."""
+    precision = sp.csr_array(precision)
+    variances: FloatArray = 1.0 / precision.diagonal()
+    for items, block in blocks(precision):
+        variances[items] = np.diag(np.linalg.inv(block))
+    return variances
+
+
 def _coloured(precision: Precision, white: FloatArray) -> FloatArray:
     """Return ``L^-T Z`` with ``P = L L'``, by connected component."""
     precision = sp.csr_array(precision)

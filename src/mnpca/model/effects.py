@@ -51,11 +51,11 @@ class Covariates:
         determine, those of least length are taken.
         """
         n, p = matrix.shape
-        row_coef = np.zeros((0, p))
+        row_coef: FloatArray = np.zeros((0, p))
         if self.row.shape[1]:
             design = np.column_stack([self.row, np.ones(n)]) if self.intercept else self.row
             row_coef = _least_squares(design, row_precision, matrix)[: self.row.shape[1]]
-        col_coef = np.zeros((n, 0))
+        col_coef: FloatArray = np.zeros((n, 0))
         if self.col.shape[1]:
             rest = matrix - self.row @ row_coef
             col_coef = _least_squares(self.col, col_precision, rest.T).T

@@ -28,19 +28,53 @@ def row_log_likelihood(
 
     which stays accurate where components stand far above the noise.
     """
-    p = rows.shape[1]
     weighted = col_precision @ loadings
+    return row_density(
+        np.einsum("ij,ij->i", rows @ col_precision, rows),
+        rows @ weighted,
+        loadings.T @ weighted,
+        logdet(col_precision),
+        rows.shape[1],
+        score_covariance,
+        noise_variance,
+    )
+
+
+def row_density(
+    distance: FloatArray,
+    projected: FloatArray,
+    gram: FloatArray,
+    log_determinant: float,
+    n_cells: int,
+    score_covariance: FloatArray,
+    noise_variance: float,
+) -> FloatArray:
+    """Log-density of `row_log_likelihood` from products with the precision.
+
+    Parameters
+    ----------
+    distance : array of shape (n,)
+        ``y'By`` of each row.
+    projected : array of shape (n, k)
+        ``y'BW``.
+    gram : array of shape (k, k)
+        ``W'BW``.
+    log_determinant : float
+        ``logdet B``.
+    n_cells : int
+        Length of a row.
+    score_covariance, noise_variance
+        C and s2.
+    """
     values, vectors = np.linalg.eigh(score_covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    gains, rotation = np.linalg.eigh(root.T @ (loadings.T @ weighted) @ root / noise_variance)
+    gains, rotation = np.linalg.eigh(root.T @ gram @ root / noise_variance)
     gains = np.maximum(gains, 0.0)
-    projected = rows @ (weighted @ (root @ rotation))
-    distance = np.einsum("ij,ij->i", rows @ col_precision, rows)
-    distance = distance - (projected**2) @ (1.0 / (1.0 + gains)) / noise_variance
+    explained = (projected @ (root @ rotation)) ** 2 @ (1.0 / (1.0 + gains)) / noise_variance
     log_volume = (
-        p * math.log(2 * math.pi * noise_variance)
-        - logdet(col_precision)
+        n_cells * math.log(2 * math.pi * noise_variance)
+        - log_determinant
         + float(np.log1p(gains).sum())
     )
-    densities: FloatArray = -0.5 * (distance / noise_variance + log_volume)
+    densities: FloatArray = -0.5 * ((distance - explained) / noise_variance + log_volume)
     return densities

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
-from mnpca.model.effects import Effects
 from mnpca.selection.auto_rank import guess_rank
 from mnpca.selection.choose_model import ChosenModel, choose_model
 from mnpca.selection.noise_structure import NoiseTrial
 from mnpca.solvers.flagship.noise_step import Structure
 from mnpca.solvers.flagship.search import Settings
 from mnpca.solvers.missing.flagship import FlagshipRounds
-from mnpca.solvers.missing.incomplete import Incomplete
+from mnpca.solvers.missing.incomplete import Incomplete, Outcome
 from mnpca.solvers.missing.start import column_fill, first_guess
 from mnpca.solvers.progress import Progress, Report, State, silent
 
@@ -24,18 +22,12 @@ class IncompleteModel:
     ----------
     chosen : ChosenModel
         The model; its data are complete and without covariate effects.
-    effects : Effects
-        Of the covariates.
-    completed : array of shape (n, p)
-        The matrix, holes at their conditional means.
-    variances : array of shape (n_missing,)
-        Of these means as predictions.
+    outcome : Outcome
+        Of holes and covariates.
     """
 
     chosen: ChosenModel
-    effects: Effects
-    completed: FloatArray
-    variances: FloatArray
+    outcome: Outcome
 
 
 def choose_incomplete_model(
@@ -82,14 +74,8 @@ def choose_incomplete_model(
     rounds = FlagshipRounds(problem, chosen.data, chosen.fit, final, settings.center, settings.seed)
     completed = rounds.run(report, lambda: {"chosen": chosen_state}, resume if in_rounds else None)
     trial = NoiseTrial.of(engine_for(completed.data), completed.fit, final)
+    trials = [*chosen.noise_trials[:-1], trial]
     return IncompleteModel(
-        replace(
-            chosen,
-            fit=completed.fit,
-            data=completed.data,
-            noise_trials=[*chosen.noise_trials[:-1], trial],
-        ),
-        completed.completion.effects,
-        completed.completion.filled,
-        completed.variances,
+        replace(chosen, fit=completed.fit, data=completed.data, noise_trials=trials),
+        completed.outcome,
     )

@@ -16,7 +16,7 @@ from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step
 from mnpca.solvers.flagship.noise_step import Memory, NoiseModel, Structure, noise_step
 from mnpca.solvers.flagship.search import FINAL_SWEEPS, WIDER
 from mnpca.solvers.flagship.variational import Posterior
-from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete
+from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
 from mnpca.solvers.progress import Progress, Report, State
 
 #: Noise steps.
@@ -41,17 +41,14 @@ class CompletedFit:
     ----------
     fit : FlagshipFit
         The model; its signal is what is left besides the covariates.
-    completion : Completion
-        The expected matrix.
-    variances : array of shape (n_missing,)
-        Of the prediction in every hole: signal and noise.
+    outcome : Outcome
+        Of holes and covariates.
     data : array of shape (n, p)
         A complete matrix without effects whose noise has the fitted covariances.
     """
 
     fit: FlagshipFit
-    completion: Completion
-    variances: FloatArray
+    outcome: Outcome
     data: FloatArray
 
 
@@ -200,7 +197,8 @@ class FlagshipRounds:
         rows, cols = np.nonzero(self.problem.missing)
         left, right = fit.signal_variance
         variances = np.einsum("ck,ck->c", left[rows], right[cols]) + expectation.noise.variances()
-        return CompletedFit(fit, completion, variances, drawn)
+        outcome = Outcome.of(completion, self.problem.missing, variances)
+        return CompletedFit(fit, outcome, drawn)
 
     def _as_fit(self, posterior: Posterior, noise: NoiseModel) -> FlagshipFit:
         scaled = self.prepared.to_scaled(noise)

@@ -34,6 +34,31 @@ class Completion(NamedTuple):
     cells: FloatArray
 
 
+class Outcome(NamedTuple):
+    """What a fit says about holes and covariates.
+
+    Attributes
+    ----------
+    effects : Effects
+        Of the covariates.
+    filled : array of shape (n, p)
+        The matrix, holes at their conditional means.
+    std : array of shape (n, p)
+        Standard errors of these as predictions, signal and noise together; 0 elsewhere.
+    """
+
+    effects: Effects
+    filled: FloatArray
+    std: FloatArray
+
+    @classmethod
+    def of(cls, completion: Completion, missing: BoolArray, variances: FloatArray) -> "Outcome":
+        """Put the variances of the holes in their places."""
+        std = np.zeros(missing.shape)
+        std[missing] = np.sqrt(variances)
+        return cls(completion.effects, completion.filled, std)
+
+
 @dataclass(frozen=True)
 class Incomplete:
     """``Y = Z G + H C' + signal + E``, known in some cells only.

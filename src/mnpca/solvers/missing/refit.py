@@ -1,0 +1,162 @@
+"""Expectation and maximisation around any solver of complete matrices: fit, complete, fit again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mnpca._typing import FloatArray, Precision
+from mnpca.model.conditional import noise_variances
+from mnpca.model.gpca import Gpca, identify
+from mnpca.model.low_rank import LowRank
+from mnpca.model.metric import Metric
+from mnpca.solvers.low_rank_step import closed_form
+from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
+from mnpca.solvers.progress import Report, State, inner_state, nested
+
+#: Fits of completed matrices.
+FITS = 2
+#: Low-rank steps after each fit, at most, and the change of the signal at which they end.
+SIGNAL_STEPS = 20
+SIGNAL_TOL = 1e-3
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver makes of a complete, centred matrix.
+
+    Attributes
+    ----------
+    row_precision, col_precision : sparse arrays
+        A and B.
+    detail : object
+        Whatever else the solver returns.
+    """
+
+    row_precision: Precision
+    col_precision: Precision
+    detail: Any
+
+
+Solve: TypeAlias = Callable[[FloatArray, Report, State | None], Solution]
+
+
+@dataclass(frozen=True)
+class Refit:
+    """A fit of an incomplete matrix.
+
+    Attributes
+    ----------
+    solution : Solution
+        Of the last fit.
+    mean : array of shape (p,)
+        Mean row, zeros where the model has none.
+    signal : Gpca
+        What the expected matrix has besides mean and effects.
+    outcome : Outcome
+        Of holes and covariates.
+    data : array of shape (n, p)
+        A complete matrix without effects whose noise has the fitted covariances.
+    """
+
+    solution: Solution
+    mean: FloatArray
+    signal: Gpca
+    outcome: Outcome
+    data: FloatArray
+
+
+def fit_again(
+    problem: Incomplete,
+    guess: FloatArray,
+    rank: int,
+    solve: Solve,
+    *,
+    center: bool,
+    ridge: float = 0.0,
+    seed: int = 0,
+    report: Report,
+    resume: State | None = None,
+) -> Refit:
+    """Fit, let the signal settle on the expected matrix, draw the noise in the holes, fit again.
+
+    Parameters
+    ----------
+    problem : Incomplete
+        The matrix.
+    guess : array of shape (n, p)
+        A completed matrix to begin with.
+    rank : int
+        Components of the signal.
+    solve : callable
+        Takes a complete, centred matrix, a report and a state, and returns a `Solution`.
+    center : bool
+        Whether the model has a mean row.
+    ridge : float, default=0.0
+        Of the low-rank step.
+    seed : int, default=0
+        Of the draws.
+    report, resume
+        See `mnpca.solvers.progress`.
+    """
+    number, data, inner = 0, guess, None
+    if resume is not None:
+        number, data, inner = int(resume["fit"]), resume["data"], inner_state(resume)
+    while True:
+        at = {"fit": number, "data": data}
+        mean = _mean(data, center)
+        solution = solve(data - mean, nested(report, lambda at=at: at), inner)  # type: ignore[misc]
+        inner = None
+        expectation = problem.under(solution.row_precision, solution.col_precision)
+        mean, signal, completion = _settle(expectation, data, rank, center, ridge)
+        rng = np.random.default_rng([seed, number])
+        data = expectation.for_noise(completion, rng)
+        number += 1
+        if number == FITS:
+            break
+    metrics = (
+        Metric(len(data), solution.row_precision),
+        Metric(len(mean), solution.col_precision),
+    )
+    parts = identify(*signal, *metrics)
+    variances = _hole_variances(expectation, parts)
+    return Refit(solution, mean, parts, Outcome.of(completion, problem.missing, variances), data)
+
+
+def _mean(data: FloatArray, center: bool) -> FloatArray:
+    return data.mean(axis=0) if center else np.zeros(data.shape[1])
+
+
+def _settle(
+    expectation: Expectation, data: FloatArray, rank: int, center: bool, ridge: float
+) -> tuple[FloatArray, LowRank, Completion]:
+    """Alternate the expected matrix and its low-rank step under one noise model."""
+    cells = None
+    total = np.zeros_like(data)
+    for _ in range(SIGNAL_STEPS):
+        mean = _mean(data, center)
+        signal = closed_form(data - mean, rank, *expectation.precisions, ridge)
+        old, total = total, signal.dense() + mean
+        completion = expectation.complete(total, cells)
+        cells, data = completion.cells, expectation.for_signal(completion)
+        if np.linalg.norm(total - old) <= SIGNAL_TOL * np.linalg.norm(total):
+            break
+    return mean, signal, completion
+
+
+def _hole_variances(expectation: Expectation, signal: Gpca) -> FloatArray:
+    """Variances of predictions: of the noise given the observed cells, and of the signal.
+
+    With U'AU = V'BV = I the scores of row i have covariance ``(inv A)_ii I`` and the loadings of
+    column j ``(inv B)_jj D^-2``, so to first order ``var(u_i' D v_j)`` is
+    ``(inv A)_ii |v_j|^2 + (inv B)_jj |u_i|^2``.
+    Each is divided by the share of the row (column) that was observed.
+    """
+    missing = expectation.problem.missing
+    rows, cols = np.nonzero(missing)
+    row_noise = noise_variances(expectation.noise.row_precision) / (~missing).mean(axis=1)
+    col_noise = noise_variances(expectation.noise.col_precision) / (~missing).mean(axis=0)
+    right, left = np.sum(signal.right**2, axis=1), np.sum(signal.left**2, axis=1)
+    of_signal = row_noise[rows] * right[cols] + col_noise[cols] * left[rows]
+    return np.asarray(of_signal + expectation.noise.variances())
