@@ -10,19 +10,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mnpca.engines.arrays import astype, lives_elsewhere, namespace, to_numpy
 from mnpca.estimators._base import MatrixNormalEstimator
+from mnpca.estimators._elsewhere import place_results
+from mnpca.estimators._refit import RefitMixin
 from mnpca.model.gauge import normalise_gauge
-from mnpca.model.gpca import identify, truncated_svd
+from mnpca.model.gpca import identify
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
+from mnpca.model.sparse import repeated, side_by_side
 from mnpca.selection.penalty import RULES, bic_path
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.likelihood import fit_likelihood
+from mnpca.solvers.low_rank_step import svd_start
+from mnpca.solvers.missing.refit import Solution
 
 _ALPHA = [Interval(Real, 0, None, closed="left"), StrOptions(set(RULES)), "array-like"]
 
 
-class LikelihoodMNPCA(MatrixNormalEstimator):
+class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
     """PCA with correlated noise, by maximum penalised likelihood.
 
     Estimates ``Y = X W' + E`` with ``E ~ MN(0, inv A, inv B)``: a low-rank signal and two sparse
@@ -35,13 +41,19 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
     with R = Y - X W' over A, B, their common scale, and X and W in turn [1]_. It works while the
     signal is visible in one of its starts; `MNPCA` goes further.
 
+    Several matrices of the same rows and columns, ``Y_i = X_i W' + E_i``, share W, A and B; every
+    matrix has scores and noise of its own. Then the first term is the mean over the matrices, and
+    without signal and penalties the fit is the flip-flop maximum likelihood estimate.
+
     Parameters
     ----------
     n_components : int or "paper", default=2
-        Number of components, or the paper's rule for the cumulative share of variance.
+        Number of components, 0 for noise alone, or the paper's rule for the cumulative share of
+        variance.
     alpha_row, alpha_col : float, "bic", "bic-authors" or array-like, default="bic"
         Penalties of the two precisions. Larger values give fewer edges; 0 switches the network of
-        that side off (its precision is the identity). "bic" chooses by the Bayesian information
+        that side off (its precision is the identity); with several matrices, whose likelihood has
+        a maximum, 0 is no penalty. "bic" chooses by the Bayesian information
         criterion on the residual of the truncated SVD as the paper prints it, "bic-authors" with
         the grid and the count of the paper's program. A symmetric matrix gives every entry a
         penalty of its own: a mask has large entries where there may be no edge.
@@ -56,6 +68,9 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         How X and W are updated: by alternating least squares, or by generalised PCA at once.
     center : bool, default=True
         Whether to subtract the mean of every column. The paper's experiments do not.
+    missing : {"em", "error"}, default="em"
+        What NaN in X means: a missing value, replaced in every step of the fit by what the model
+        expects of it, with the uncertainty that this leaves; or an error.
     max_iter : int, default=200
         Largest number of iterations.
     tol : float, default=1e-5
@@ -92,8 +107,17 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         Whether the objective settled within `max_iter` iterations.
     n_components_ : int
         Number of components.
+    missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
+        Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
+    row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
+        Effects of the row covariates, these less `row_covariates_mean_`.
+    col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
+        Effects of the column covariates, which `col_covariates_` keeps.
     noise_variance_, score_covariance_ : float, ndarray
         The distribution of a row that `score` assumes.
+    n_matrices_ : int or None
+        Number of matrices, None where `fit` was given one. With several, `denoise` has a first
+        axis for them; `low_rank_` has the rows of all, one matrix after the other.
     n_features_in_, feature_names_in_, sample_names_in_
         Size and names of the training data.
 
@@ -116,7 +140,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"paper"})],
+        "n_components": [Interval(Integral, 0, None, closed="left"), StrOptions({"paper"})],
         "alpha_row": _ALPHA,
         "alpha_col": _ALPHA,
         "penalize_diagonal": ["boolean"],
@@ -124,11 +148,15 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         "start": [StrOptions({"best", "svd", "scales"})],
         "low_rank_step": [StrOptions({"als", "closed"})],
         "center": ["boolean"],
+        "missing": [StrOptions({"em", "error"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    _several_input = True
+    _elsewhere_input = True
 
     def __init__(
         self,
@@ -141,6 +169,7 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         start="best",
         low_rank_step="als",
         center=True,
+        missing="em",
         max_iter=200,
         tol=1e-5,
         random_state=None,
@@ -154,21 +183,38 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         self.start = start
         self.low_rank_step = low_rank_step
         self.center = center
+        self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, *, callback=None, checkpoint=None, resume_from=None):
+    def fit(
+        self,
+        X,
+        y=None,
+        *,
+        row_covariates=None,
+        col_covariates=None,
+        callback=None,
+        checkpoint=None,
+        resume_from=None,
+    ):
         """Estimate the signal and the two noise networks.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Data.
+        X : array-like of shape (n_samples, n_features) or (n_matrices, n_samples, n_features)
+            Data: one matrix, or several as an array with three axes or as a list. One matrix of
+            torch or CuPy is fitted where it lives, and so are the results.
         y : None
             Ignored.
+        row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
+            Known covariates of the rows. Their effects are estimated by generalised least squares
+            under the noise, together with the rest of the model.
+        col_covariates : array-like of shape (n_features, n_col_covariates), default=None
+            Known covariates of the columns.
         callback : callable, default=None
             Called with a `mnpca.solvers.progress.Progress` after every iteration.
         checkpoint : path-like, default=None
@@ -181,32 +227,27 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
         self
         """
         X = self._validate_training(X)
-        data = X.astype(np.float64, copy=False)
-        mean = data.mean(axis=0) if self.center else np.zeros(data.shape[1])
+        problem = self._incomplete_problem(X, row_covariates, col_covariates)
+        if problem is not None:
+            covariates = (row_covariates, col_covariates)
+            return self._fit_again(problem, X, covariates, (callback, checkpoint, resume_from))
+        data = astype(X, "float64")
+        mean = np.zeros(data.shape[1])
         if self.center:
-            data = data - mean
+            mean_row = namespace(data).mean(data, axis=0)
+            data, mean = data - mean_row[None, :], to_numpy(mean_row)
         rank = choose_rank(self.n_components, data)
         penalty = self._choose_penalty(data, rank)
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
-            fit = fit_likelihood(
-                data,
-                rank,
-                penalty,
-                start=self.start,
-                low_rank_step=self.low_rank_step,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                report=report,
-                resume=resume,
-            )
-        self.objective_history_ = np.array(fit.history)
-        self.n_iter_ = len(fit.history) - 1
-        self.converged_ = fit.converged
-        self._warn_unless_converged()
-        row_precision, col_precision = normalise_gauge(fit.row_precision, fit.col_precision)
+        rows = self._as_fitted(X)
+        with self._progress(rows, callback, checkpoint, resume_from) as (report, resume):
+            fit = self._solve(data, rank, penalty, report, resume)
+        self._store_history(fit)
+        row_precision, col_precision = normalise_gauge(
+            *(_on_host(side) for side in (fit.row_precision, fit.col_precision))
+        )
         parts = identify(
-            *fit.signal,
-            Metric(len(data), row_precision),
+            *map(to_numpy, fit.signal),
+            Metric(data.shape[0], repeated(row_precision, data.shape[0])),
             Metric(len(mean), col_precision),
         )
         self._store_fit(
@@ -218,26 +259,61 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
             row_precision=row_precision,
             col_precision=col_precision,
         )
+        if lives_elsewhere(X):
+            place_results(self, X)
         return self
+
+    def _solve(self, data, rank, penalty, report, resume):
+        return fit_likelihood(
+            data,
+            rank,
+            penalty,
+            start=self.start,
+            low_rank_step=self.low_rank_step,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_matrices=self.n_matrices_ or 1,
+            report=report,
+            resume=resume,
+        )
+
+    def _solver(self, data, rank):
+        """Return the solver that `fit_again` takes; the penalties are chosen once."""
+        penalty = self._choose_penalty(data, rank)
+
+        def solve(data, report, resume):
+            fit = self._solve(data, rank, penalty, report, resume)
+            return Solution(*normalise_gauge(fit.row_precision, fit.col_precision), fit)
+
+        return solve
+
+    def _store_history(self, fit):
+        self.objective_history_ = np.array(fit.history)
+        self.n_iter_ = len(fit.history) - 1
+        self.converged_ = fit.converged
+        self._warn_unless_converged()
 
     def _choose_penalty(self, data, rank):
         """Set and return the penalties: those given, or chosen on the residual of the SVD."""
         self.selection_ = Bunch(row=None, col=None)
         asked = {"row": self.alpha_row, "col": self.alpha_col}
+        sizes = {"row": data.shape[0] // (self.n_matrices_ or 1), "col": data.shape[1]}
         if any(isinstance(alpha, str) for alpha in asked.values()):
-            residual = data - truncated_svd(data, rank).low_rank().dense()
+            residual = data - svd_start(data, rank).dense()
         chosen = {}
         for side, alpha in asked.items():
             if isinstance(alpha, str):
-                rows = residual if side == "row" else residual.T
+                rows = side_by_side(residual, sizes["row"]) if side == "row" else residual.T
                 path = bic_path(rows, alpha, penalize_diagonal=self.penalize_diagonal)
                 self.selection_[side] = Bunch(**path)
                 chosen[side] = path["best"]
             else:
-                size = data.shape[0] if side == "row" else data.shape[1]
-                chosen[side] = _checked(alpha, size, f"alpha_{side}")
+                chosen[side] = _checked(alpha, sizes[side], f"alpha_{side}")
         self.alpha_row_, self.alpha_col_ = chosen["row"], chosen["col"]
-        return Penalty(chosen["row"], chosen["col"], self.penalize_diagonal, self.ridge)
+        several = self.n_matrices_ is not None
+        if several:
+            _check_maximum_exists(self.n_matrices_, sizes, rank, chosen)
+        return Penalty(chosen["row"], chosen["col"], self.penalize_diagonal, self.ridge, several)
 
     def _warn_unless_converged(self):
         if self.converged_:
@@ -248,8 +324,32 @@ class LikelihoodMNPCA(MatrixNormalEstimator):
             f"one lowered the objective by {change:.3g}, more than tol={self.tol:g} allows. "
             "Increase max_iter or tol, or the penalties alpha_row and alpha_col.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
+
+
+def _check_maximum_exists(n_matrices, sizes, rank, alpha):
+    """Refuse to maximise a likelihood without penalties that has no maximum."""
+    if np.any(alpha["col"]):
+        return
+    if rank > 0:
+        raise ValueError(
+            "Scores of their own fit every row exactly along the loadings, so that without a "
+            "penalty the column precision has no maximum. Set alpha_col above 0, or n_components=0."
+        )
+    n, p = sizes["row"], sizes["col"]
+    enough = max(n / p, p / n) + 1
+    if n_matrices <= enough and not np.any(alpha["row"]):
+        raise ValueError(
+            f"Without penalties the likelihood of {n_matrices} matrices of {n} x {p} has no "
+            f"maximum: more than max(n/p, p/n) + 1 = {enough:.3g} are needed. Set alpha_row and "
+            "alpha_col above 0."
+        )
+
+
+def _on_host(precision):
+    """Return a precision as a sparse array in the host's memory."""
+    return sp.csr_array(to_numpy(precision)) if lives_elsewhere(precision) else precision
 
 
 def _checked(alpha, size, name):

@@ -11,11 +11,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca.engines.arrays import lives_elsewhere, namespace
 from mnpca.engines.threads import worker_threads
 from mnpca.estimators._base import MatrixNormalEstimator
+from mnpca.estimators._elsewhere import place_results
+from mnpca.estimators._incomplete import IncompleteMixin
 from mnpca.model.low_rank import LowRank
 from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.selection.choose_model import choose_model
+from mnpca.selection.incomplete import choose_incomplete_model
 from mnpca.selection.noise_structure import advice
 from mnpca.solvers.flagship.search import Settings
 
@@ -23,7 +27,7 @@ from mnpca.solvers.flagship.search import Settings
 UNSETTLED = 10.0
 
 
-class MNPCA(MatrixNormalEstimator):
+class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     """PCA for correlated noise, with nothing to tune.
 
     Estimates ``Y = 1 mean' + X W' + E`` with ``E ~ MN(0, inv A, inv B)``: a low-rank signal and
@@ -50,6 +54,9 @@ class MNPCA(MatrixNormalEstimator):
     robust : bool, default=False
         Whether to find single entries far outside signal and noise, and to leave them out of the
         fit; see `outliers_`.
+    missing : {"em", "error"}, default="em"
+        What NaN in X means: a missing value, replaced in every step of the fit by what the model
+        expects of it, with the uncertainty that this leaves; or an error.
     max_iter : int, default=9
         Most iterations of the diagonal stage.
     tol : float, default=1e-2
@@ -102,6 +109,12 @@ class MNPCA(MatrixNormalEstimator):
     converged_ : bool
         Whether the signal settled: its last change was below ten times `tol`, or no edge was
         left. A ConvergenceWarning says so where it did not.
+    missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
+        Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
+    row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
+        Effects of the row covariates, these less `row_covariates_mean_`.
+    col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
+        Effects of the column covariates, which `col_covariates_` keeps.
     noise_variance_, score_covariance_ : float, ndarray
         The distribution of a row that `score` assumes.
     n_matrices_ : int or None
@@ -133,6 +146,7 @@ class MNPCA(MatrixNormalEstimator):
         "noise": [StrOptions({"auto", "graph", "diagonal"})],
         "center": ["boolean", StrOptions({"auto"})],
         "robust": ["boolean"],
+        "missing": [StrOptions({"em", "error"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
@@ -141,6 +155,7 @@ class MNPCA(MatrixNormalEstimator):
     }
 
     _several_input = True
+    _elsewhere_input = True
 
     def __init__(
         self,
@@ -149,6 +164,7 @@ class MNPCA(MatrixNormalEstimator):
         noise="auto",
         center="auto",
         robust=False,
+        missing="em",
         max_iter=9,
         tol=1e-2,
         random_state=None,
@@ -159,6 +175,7 @@ class MNPCA(MatrixNormalEstimator):
         self.noise = noise
         self.center = center
         self.robust = robust
+        self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -166,7 +183,17 @@ class MNPCA(MatrixNormalEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, *, callback=None, checkpoint=None, resume_from=None):
+    def fit(
+        self,
+        X,
+        y=None,
+        *,
+        row_covariates=None,
+        col_covariates=None,
+        callback=None,
+        checkpoint=None,
+        resume_from=None,
+    ):
         """Estimate the signal and the two noise networks.
 
         Parameters
@@ -175,6 +202,11 @@ class MNPCA(MatrixNormalEstimator):
             Data: one matrix, or several as an array with three axes or as a list.
         y : None
             Ignored.
+        row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
+            Known covariates of the rows. Their effects are estimated by generalised least squares
+            under the noise, together with the rest of the model.
+        col_covariates : array-like of shape (n_features, n_col_covariates), default=None
+            Known covariates of the columns.
         callback : callable, default=None
             Called with a `mnpca.solvers.progress.Progress` after every iteration.
         checkpoint : path-like, default=None
@@ -187,6 +219,7 @@ class MNPCA(MatrixNormalEstimator):
         self
         """
         X = self._validate_training(X)
+        problem = self._incomplete_problem(X, row_covariates, col_covariates)
         rank = None if self.n_components == "auto" else self._rank(X.shape)
         settings = Settings(
             rank=0,
@@ -198,15 +231,14 @@ class MNPCA(MatrixNormalEstimator):
             seed=self._seed(),
             n_matrices=self.n_matrices_ or 1,
         )
+        identity = self._fit_data(self._as_fitted(X), row_covariates, col_covariates)
         with (
-            self._progress(self._as_fitted(X), callback, checkpoint, resume_from) as (
-                report,
-                resume,
-            ),
+            self._progress(identity, callback, checkpoint, resume_from) as (report, resume),
             worker_threads(self.n_jobs),
         ):
-            chosen = choose_model(
-                X,
+            fit = choose_model if problem is None else choose_incomplete_model
+            chosen = fit(
+                X if problem is None else problem,
                 rank,
                 None if self.noise == "auto" else self.noise,
                 settings,
@@ -214,7 +246,12 @@ class MNPCA(MatrixNormalEstimator):
                 report=report,
                 resume=resume,
             )
+        if problem is not None:
+            self._store_incomplete(X, chosen.outcome)
+            chosen = chosen.chosen
         self._store_choice(chosen)
+        if lives_elsewhere(X):
+            place_results(self, X)
         return self
 
     def _store_choice(self, chosen):
@@ -302,4 +339,5 @@ class MNPCA(MatrixNormalEstimator):
         if not return_std:
             return signal
         variance = LowRank(*self.signal_variance_).dense()
-        return signal, self._as_fitted(np.sqrt(np.maximum(variance, 0.0)))
+        xp = namespace(variance)
+        return signal, self._as_fitted(xp.sqrt(xp.clip(variance, 0.0, None)))

@@ -8,16 +8,20 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mnpca.engines.arrays import astype, lives_elsewhere, namespace, to_numpy
 from mnpca.estimators._base import MatrixNormalEstimator
+from mnpca.estimators._elsewhere import place_results
+from mnpca.estimators._refit import RefitMixin
 from mnpca.model.wasserstein import DISCREPANCIES
 from mnpca.selection.rank import choose_rank
+from mnpca.solvers.missing.refit import Solution
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 
 # Where tol is not given; the two methods measure different changes.
 TOLERANCE = {"convex": 1e-5, "gradient": 1e-3}
 
 
-class WassersteinMNPCA(MatrixNormalEstimator):
+class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
     """PCA with correlated noise, by the Wasserstein distance of whitened noise to white noise.
 
     Estimates ``Y = X W' + E`` with ``E ~ MN(0, inv A, inv B)``. With A = Q'Q and B = R'R, the
@@ -48,6 +52,9 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         variance. It gives no exact zeros, and may stay with the noise that PCA takes for signal.
     center : bool, default=True
         Whether to subtract the mean of every column. The paper's experiments do not.
+    missing : {"em", "error"}, default="em"
+        What NaN in X means: a missing value, replaced in every step of the fit by what the model
+        expects of it, with the uncertainty that this leaves; or an error.
     max_iter : int, default=500
         Largest number of steps of ``convex``; number of rounds of ``gradient``.
     tol : float, default=None
@@ -82,6 +89,12 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         Whether the objective settled.
     n_components_ : int
         Number of components.
+    missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
+        Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
+    row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
+        Effects of the row covariates, these less `row_covariates_mean_`.
+    col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
+        Effects of the column covariates, which `col_covariates_` keeps.
     noise_variance_, score_covariance_ : float, ndarray
         The distribution of a row that `score` assumes.
     n_features_in_, feature_names_in_, sample_names_in_
@@ -112,11 +125,14 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         "objective": [StrOptions(set(DISCREPANCIES))],
         "method": [StrOptions(set(TOLERANCE))],
         "center": ["boolean"],
+        "missing": [StrOptions({"em", "error"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    _elsewhere_input = True
 
     def __init__(
         self,
@@ -127,6 +143,7 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         objective="relaxed",
         method="convex",
         center=True,
+        missing="em",
         max_iter=500,
         tol=None,
         random_state=None,
@@ -138,21 +155,37 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         self.objective = objective
         self.method = method
         self.center = center
+        self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, *, callback=None, checkpoint=None, resume_from=None):
+    def fit(
+        self,
+        X,
+        y=None,
+        *,
+        row_covariates=None,
+        col_covariates=None,
+        callback=None,
+        checkpoint=None,
+        resume_from=None,
+    ):
         """Estimate the signal and the two noise networks.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Data.
+            Data. An array of torch or CuPy is fitted where it lives, and so are the results.
         y : None
             Ignored.
+        row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
+            Known covariates of the rows. Their effects are estimated by generalised least squares
+            under the noise, together with the rest of the model.
+        col_covariates : array-like of shape (n_features, n_col_covariates), default=None
+            Known covariates of the columns.
         callback : callable, default=None
             Called with a `mnpca.solvers.progress.Progress` after every iteration.
         checkpoint : path-like, default=None
@@ -166,17 +199,19 @@ class WassersteinMNPCA(MatrixNormalEstimator):
         """
         self._check_method()
         X = self._validate_training(X)
-        data = X.astype(np.float64, copy=False)
-        mean = data.mean(axis=0) if self.center else np.zeros(data.shape[1])
+        problem = self._incomplete_problem(X, row_covariates, col_covariates)
+        if problem is not None:
+            covariates = (row_covariates, col_covariates)
+            return self._fit_again(problem, X, covariates, (callback, checkpoint, resume_from))
+        data = astype(X, "float64")
+        mean = np.zeros(data.shape[1])
         if self.center:
-            data = data - mean
+            mean_row = namespace(data).mean(data, axis=0)
+            data, mean = data - mean_row[None, :], to_numpy(mean_row)
         rank = choose_rank(self.n_components, data)
         with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
             fit = self._solve(data, rank, report=report, resume=resume)
-        self.objective_history_ = np.array(fit.history)
-        self.n_iter_ = len(fit.history) - 1
-        self.converged_ = fit.converged
-        self._warn_unless_converged()
+        self._store_history(fit)
         signal, precision = identify(data, rank, fit.precision)
         self._store_fit(
             X,
@@ -187,7 +222,24 @@ class WassersteinMNPCA(MatrixNormalEstimator):
             row_precision=precision.row,
             col_precision=precision.col,
         )
+        if lives_elsewhere(X):
+            place_results(self, X)
         return self
+
+    def _solver(self, data, rank):
+        """Return the solver that `fit_again` takes."""
+
+        def solve(data, report, resume):
+            fit = self._solve(data, rank, report=report, resume=resume)
+            return Solution(*identify(data, rank, fit.precision).precision, fit)
+
+        return solve
+
+    def _store_history(self, fit):
+        self.objective_history_ = np.array(fit.history)
+        self.n_iter_ = len(fit.history) - 1
+        self.converged_ = fit.converged
+        self._warn_unless_converged()
 
     def _check_method(self):
         if self.method == "gradient":
@@ -224,5 +276,5 @@ class WassersteinMNPCA(MatrixNormalEstimator):
             f"WassersteinMNPCA did not converge in max_iter={self.max_iter} iterations of method "
             f'"{self.method}": the objective is still changing. {remedy}',
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
