@@ -15,8 +15,10 @@ from mnpca.engines.threads import slices
 
 #: Rows whose products are summed in the matrix's own type; the sums of these are float64.
 SUMMED = 65536
-#: Gram matrices of up to this many items are formed as arrays.
+#: Gram matrices of up to this many items are formed as arrays ...
 FORMED = 8192
+#: ... unless there are more than this many times as many items as observations.
+LONG = 2
 #: Precisions of up to this many columns multiply the matrix as dense arrays.
 DENSE_PRECISION = 8192
 #: Widths of factors are multiples of this, which matrix units ask for.
@@ -119,7 +121,7 @@ class ArrayEngine:
         """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
         n, p = self.shape
         multiply = self._column_weight(col_precision)
-        if n <= FORMED:
+        if n <= min(FORMED, LONG * p):
             residual = self._residual(left, right, 0)
             return self._formed(multiply(residual) @ residual.T, thin, spread)
         width = -(p + len(spread)) % ALIGNED + len(spread)
@@ -138,7 +140,7 @@ class ArrayEngine:
         n, p = self.shape
         residual = self._residual(left, right, 0)
         weighted = self._row_weighted(residual, row_precision)
-        if p <= FORMED:
+        if p <= min(FORMED, LONG * n):
             gram = self._summed(lambda part: weighted(part).T @ residual[part, :])
             return self._formed(gram, thin, spread)
         width = -(n + len(spread)) % ALIGNED + len(spread)
