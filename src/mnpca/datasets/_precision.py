@@ -88,26 +88,33 @@ def _rotate_until(eigenvalues, wanted, rng):
         if j >= i:
             j += 1
         angle = rng.uniform(-np.pi, np.pi)
-        cosine, sine = np.cos(angle), np.sin(angle)
-        for k in range(size):  # rows i and j; the symmetric columns follow below
-            if k in (i, j):
-                continue
-            a, b = matrix[i, k], matrix[j, k]
-            if a == 0.0 and b == 0.0:
-                continue
-            nonzeros -= 2 * ((a != 0.0) + (b != 0.0))
-            a, b = cosine * a - sine * b, sine * a + cosine * b
-            nonzeros += 2 * ((a != 0.0) + (b != 0.0))
-            matrix[i, k] = a
-            matrix[k, i] = a
-            matrix[j, k] = b
-            matrix[k, j] = b
-        aii, ajj, aij = matrix[i, i], matrix[j, j], matrix[i, j]
-        matrix[i, i] = cosine**2 * aii - 2 * sine * cosine * aij + sine**2 * ajj
-        matrix[j, j] = sine**2 * aii + 2 * sine * cosine * aij + cosine**2 * ajj
-        nonzeros -= 2 * (aij != 0.0)
-        aij = sine * cosine * (aii - ajj) + (cosine**2 - sine**2) * aij
-        nonzeros += 2 * (aij != 0.0)
-        matrix[i, j] = aij
-        matrix[j, i] = aij
+        nonzeros += rotate(matrix, i, j, np.cos(angle), np.sin(angle))
     return matrix
+
+
+@njit(cache=True, nogil=True)
+def rotate(matrix, i, j, cosine, sine):
+    """Rotate a symmetric matrix in the plane (i, j) in place; return the change of nonzeros."""
+    change = 0
+    for k in range(len(matrix)):  # rows i and j; the symmetric columns follow below
+        if k in (i, j):
+            continue
+        a, b = matrix[i, k], matrix[j, k]
+        if a == 0.0 and b == 0.0:
+            continue
+        change -= 2 * ((a != 0.0) + (b != 0.0))
+        a, b = cosine * a - sine * b, sine * a + cosine * b
+        change += 2 * ((a != 0.0) + (b != 0.0))
+        matrix[i, k] = a
+        matrix[k, i] = a
+        matrix[j, k] = b
+        matrix[k, j] = b
+    aii, ajj, aij = matrix[i, i], matrix[j, j], matrix[i, j]
+    matrix[i, i] = cosine**2 * aii - 2 * sine * cosine * aij + sine**2 * ajj
+    matrix[j, j] = sine**2 * aii + 2 * sine * cosine * aij + cosine**2 * ajj
+    change -= 2 * (aij != 0.0)
+    aij = sine * cosine * (aii - ajj) + (cosine**2 - sine**2) * aij
+    change += 2 * (aij != 0.0)
+    matrix[i, j] = aij
+    matrix[j, i] = aij
+    return change

@@ -60,17 +60,22 @@ def white_entries(shape, rng, noise="gaussian"):
 
 def colour_rows(precision, white):
     """Return L Z, with L the lower Cholesky factor of inv(precision), by component."""
+    coloured = white / np.sqrt(precision.diagonal())[:, None]
+    for items, upper in upper_factors(precision):
+        coloured[items] = solve_triangular(upper, white[items], trans="T")
+    return coloured
+
+
+def upper_factors(precision):
+    """Yield (items, U) with U upper triangular and U U' the block, by component of several."""
     precision = sp.csr_array(precision)
     n_components, label = connected_components(precision, directed=False)
     order = np.argsort(label, kind="stable")
     bounds = np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n_components))])
-    coloured = white / np.sqrt(precision.diagonal())[:, None]
     for c in np.flatnonzero(np.diff(bounds) > 1):
         items = order[bounds[c] : bounds[c + 1]]
         block = precision[items][:, items].toarray()
-        upper = cholesky(block[::-1, ::-1], lower=True)[::-1, ::-1]
-        coloured[items] = solve_triangular(upper, white[items], trans="T")
-    return coloured
+        yield items, cholesky(block[::-1, ::-1], lower=True)[::-1, ::-1]
 
 
 def check_sizes(row_precision, col_precision, shape):
