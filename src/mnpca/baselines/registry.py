@@ -4,6 +4,7 @@ from sklearn.decomposition import PCA, FastICA, KernelPCA
 
 from mnpca.baselines.gplvm import GPLVM
 from mnpca.baselines.ppca import PPCA
+from mnpca.baselines.program import ProgramMNPCA
 from mnpca.estimators import MNPCA, GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
 
 _METRIC = {"L": "laplacian", "S": "smooth"}
@@ -24,14 +25,9 @@ _BUILDERS = {
     "GPCA-LS": lambda k, seed: _gpca(k, "LS"),
     "GPCA-SL": lambda k, seed: _gpca(k, "SL"),
     "GPCA-SS": lambda k, seed: _gpca(k, "SS"),
-    "LikelihoodMNPCA": lambda k, seed: LikelihoodMNPCA(
-        # As the paper's program: its grid of penalties, its small ridge and its tolerance.
-        k,
-        alpha_row="bic-authors",
-        alpha_col="bic-authors",
-        ridge=0.01,
-        tol=1e-3,
-    ),
+    "MN-PCA-program": lambda k, seed: ProgramMNPCA(k),
+    # As the paper's text: its start and its grid of penalties.
+    "LikelihoodMNPCA": lambda k, seed: LikelihoodMNPCA(k, start="svd", ridge=0.01, tol=1e-3),
     "WassersteinMNPCA": lambda k, seed: WassersteinMNPCA(k),
     "MNPCA": lambda k, seed: MNPCA(k, random_state=seed),
 }

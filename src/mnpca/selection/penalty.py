@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mnpca.engines.arrays import diagonal_matrix, lives_elsewhere, namespace
 from mnpca.model.objective import absolute_sum
 from mnpca.precision import sparse_precision_path
 
@@ -46,10 +47,10 @@ def penalty_grid(covariance, rule):
 
     The largest is ``max(S - I) - min(S - I)`` over all entries.
     """
-    identity = np.eye(len(covariance))
-    excess = covariance - identity
+    xp = namespace(covariance)
+    excess = covariance - diagonal_matrix(xp.ones_like(covariance[0, :]))
     # One variable alone has nothing to choose; any small penalty will do.
-    largest = max(min(float(excess.max() - excess.min()), rule.cap), np.finfo(float).eps)
+    largest = max(min(float(xp.max(excess) - xp.min(excess)), rule.cap), np.finfo(float).eps)
     smallest = min(max(rule.smallest * largest, rule.floor), largest)
     return np.geomspace(smallest, largest, rule.n_values)
 
@@ -64,7 +65,7 @@ def bic_path(residual, rule="bic", *, penalize_diagonal=True, tol=1e-4):
     ----------
     residual : array of shape (q, m)
         Residual R of a truncated SVD; its transpose for the network among columns.
-    rule : {"bic", "bic-authors"}, default="bic"
+    rule : {"bic", "bic-authors"} or BicRule, default="bic"
         The grid and the count.
     penalize_diagonal : bool, default=True
         Whether the diagonal is penalised.
@@ -77,7 +78,7 @@ def bic_path(residual, rule="bic", *, penalize_diagonal=True, tol=1e-4):
         Arrays ``alpha`` (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty
         with the lowest criterion.
     """
-    settings = RULES[rule]
+    settings = rule if isinstance(rule, BicRule) else RULES[rule]
     m = residual.shape[1]
     covariance = residual @ residual.T / m
     alphas = penalty_grid(covariance, settings)
@@ -86,8 +87,18 @@ def bic_path(residual, rule="bic", *, penalize_diagonal=True, tol=1e-4):
     fits = sparse_precision_path(covariance, alphas, penalize_diagonal=penalize_diagonal, tol=tol)
     bic, n_edges = np.zeros(len(fits)), np.zeros(len(fits), dtype=int)
     for i, (alpha, fit) in enumerate(zip(alphas, fits, strict=True)):
-        n_edges[i] = (fit.precision.nnz - len(covariance)) // 2
+        n_edges[i] = _n_edges(fit.precision)
         misfit = fit.objective - absolute_sum(fit.precision, float(alpha), penalize_diagonal)
         bic[i] = misfit + settings.triangles * n_edges[i] * np.log(m) / m
     best = float(alphas[np.argmin(bic)])
     return {"alpha": alphas, "bic": bic, "n_edges": n_edges, "best": best}
+
+
+def _n_edges(precision):
+    """Count the entries above the diagonal of a sparse array, or of a dense one elsewhere."""
+    if lives_elsewhere(precision):
+        xp = namespace(precision)
+        n_entries = int(xp.sum(xp.astype(precision != 0, xp.int64)))
+    else:
+        n_entries = precision.nnz
+    return (n_entries - precision.shape[0]) // 2
