@@ -7,7 +7,7 @@ from mnpca.experiments.document import fill, main
 from mnpca.experiments.store import ResultStore
 
 PAGE = """Text before.
-<!-- results: table1 small psnr -->
+<!-- results: table1 small-paper psnr -->
 old
 <!-- end -->
 Between.
@@ -23,7 +23,7 @@ After.
 
 def test_blocks_are_written_and_text_stays(tmp_path):
     store = ResultStore(tmp_path / "results")
-    store.add(Cell("small", "c=8", "PCA", 1000), Outcome({"psnr": 16.0}), 1.0)
+    store.add(Cell("small-paper", "c=8", "PCA", 1), Outcome({"psnr": 16.0}), 1.0)
     edges = {"i": np.array([0]), "j": np.array([1]), "names": np.array(["prime", "minister"])}
     terms = Cell("network-columns", "3sources", "MNPCA", 1000)
     store.add(terms, Outcome({"edges": 1.0}, arrays=edges), 1.0)

@@ -33,9 +33,10 @@ def tiny(monkeypatch, tmp_path):
     for name in ("wine", "metabric", "3sources"):
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     monkeypatch.setenv("MNPCA_DATA", str(tmp_path))
-    monkeypatch.setattr(recovery, "make_paper_small", small)
-    for module in (recovery, timing):
-        monkeypatch.setattr(module, "make_paper_large", lambda p, seed: small(32, seed))
+    for draw in ("make_paper_small", "paper_draw_small"):
+        monkeypatch.setattr(recovery, draw, small)
+    monkeypatch.setattr(recovery, "paper_draw_large", lambda p, seed: small(32, seed))
+    monkeypatch.setattr(timing, "make_paper_large", lambda p, seed: small(32, seed))
     monkeypatch.setattr(real, "QUICK_SETS", ("wine", "gse29505"))
     monkeypatch.setattr(real, "METHODS", ("PCA", "GPCA-SS", "LikelihoodMNPCA"))
     monkeypatch.setattr(real, "NESTED_METHODS", ("PCA", "MNPCA"))
@@ -56,7 +57,17 @@ def test_everything_quick_writes_every_table_and_picture(tiny, monkeypatch):
     assert failed == {}
     written = {path.name for path in (tiny / "out").iterdir()}
     assert {f"{name}.png" for name in PICTURES} <= written
-    tables = {"table1", "table2", "table3", "table5", "table5-nested", "noise", "terms"}
+    tables = {
+        "table1",
+        "table1-fresh",
+        "table2",
+        "table2-fresh",
+        "table3",
+        "table5",
+        "table5-nested",
+        "noise",
+        "terms",
+    }
     assert {f"{name}.csv" for name in tables} <= written
     assert "no result" in text
     assert "left out: Data set gse29505" in text

@@ -49,3 +49,10 @@ def test_markdown(store):
     lines = markdown(both, "psnr").splitlines()
     assert lines[0] == "| | PCA | new | none |"
     assert lines[2] == "| c=8 | 16.00 (1.00) / 15.71, +0.29 | 9.00 (0.50) | no result |"
+
+
+def test_the_program_stands_beside_the_papers_figures(store):
+    cell = Cell("small", "c=8", "MN-PCA-program", 0)
+    store.add(cell, Outcome({"psnr": 17.0}), 1.0)
+    (row,) = beside_paper(averages(store, [cell], ("psnr",)), "table1").to_dict("records")
+    assert row["paper"] == 16.79

@@ -60,7 +60,7 @@ EXPERIMENTS = {
 
 _COMPUTE = {
     "small": recovery.compute_small,
-    "small-legacy": recovery.compute_small,
+    "small-paper": recovery.compute_small,
     "large": recovery.compute_large,
     "noise": recovery.compute_noise,
     "swiss": recovery.compute_swiss,

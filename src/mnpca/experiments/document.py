@@ -35,8 +35,9 @@ def _block(words, store):
     if target == "terms":
         return _terms(store, cells)
     metric, digits = rest[0], int(rest[1]) if len(rest) > 1 else 2
-    # The paper has no nested figures: its own stand beside the other protocol.
-    both = beside_paper(averages(store, cells, (metric,)), "" if "nested" in kind else target)
+    # The paper's figures stand beside its own data and its own protocol.
+    table = "" if kind in ("real-nested", "small") else target
+    both = beside_paper(averages(store, cells, (metric,)), table)
     if both.empty:
         return "Not computed yet."
     return markdown(both, metric, digits)

@@ -11,8 +11,8 @@ EDGES = tuple(f"{side}_{rate}" for side in ("row", "col") for rate in ("tpr", "t
 
 
 def present_table1(store, cells, console):
-    """Recovery of the small data."""
-    _table(store, cells, console, "table1", "Table 1", RECOVERY)
+    """Recovery of the small data: the paper's own, then fresh draws."""
+    _both_draws(store, cells, console, "table1", "Table 1", RECOVERY)
 
 
 def present_table3(store, cells, console):
@@ -26,13 +26,8 @@ def present_noise(store, cells, console):
 
 
 def present_table2(store, cells, console):
-    """Edges of the networks: our noise draw first, then the paper's."""
-    ours = [cell for cell in cells if cell.experiment == "small"]
-    legacy = [cell for cell in cells if cell.experiment == "small-legacy"]
-    _table(store, ours, console, "table2", "Table 2", EDGES)
-    _table(
-        store, legacy, console, "table2", "Table 2, the paper's draw", EDGES, "table2-paper-draw"
-    )
+    """Edges of the networks: the paper's own data, then fresh draws."""
+    _both_draws(store, cells, console, "table2", "Table 2", EDGES)
 
 
 def present_real(store, cells, console):
@@ -131,6 +126,14 @@ def term_pairs(store, cell):
     arrays = store.arrays(cell)
     names = arrays["names"]
     return [f"{names[i]}/{names[j]}" for i, j in zip(arrays["i"], arrays["j"], strict=True)]
+
+
+def _both_draws(store, cells, console, table, title, metrics):
+    """Show the paper's own data beside its figures, then fresh draws, which have none."""
+    own = [cell for cell in cells if cell.experiment == "small-paper"]
+    fresh = [cell for cell in cells if cell.experiment == "small"]
+    _table(store, own, console, table, title, metrics)
+    _table(store, fresh, console, "", f"{title}, fresh draws", metrics, f"{table}-fresh")
 
 
 def _table(store, cells, console, table, title, metrics, file_name=None, *, shown=None, digits=2):

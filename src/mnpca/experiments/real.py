@@ -15,7 +15,7 @@ QUICK_SETS = ("tae", "wine", "zoo")
 # Sets whose rows are too many for five fits of every method inside training folds.
 NOT_NESTED = ("gesture", "eeg-eye", "mfeat", "radar", "metabric")
 # Networks of thousands of rows from a few columns are dense, and take the likelihood hours.
-MOST_ROWS = {"LikelihoodMNPCA": 1000}
+MOST_ROWS = {"LikelihoodMNPCA": 1000, "MN-PCA-program": 1000}
 NESTED_METHODS = ("PCA", "PPCA", "LikelihoodMNPCA", "WassersteinMNPCA", "MNPCA")
 
 

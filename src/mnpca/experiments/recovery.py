@@ -2,18 +2,26 @@
 
 import numpy as np
 
-from mnpca.datasets import make_paper_large, make_paper_small, make_two_swiss_rolls
+from mnpca.datasets import (
+    make_paper_small,
+    make_two_swiss_rolls,
+    paper_draw_large,
+    paper_draw_small,
+)
 from mnpca.experiments.cells import Cell, Outcome
 from mnpca.experiments.estimates import (
     EXTRA_METHODS,
     MAIN_METHODS,
     NETWORK_METHODS,
+    PAPER_METHODS,
     estimate,
 )
 from mnpca.metrics import edge_recovery, nmi, psnr, rmse
 
 CONDITIONS = (8, 16, 32, 64, 96, 128, 160, 192, 224)
 FIRST_SEED = 1000
+# The paper's own data have the seeds 1 to 10, the large ones 1 to 5.
+FIRST_RUN = 1
 N_SMALL, N_LARGE, N_NOISE = 10, 5, 5
 PENALTIES = {
     2000: (0.5, 0.5),
@@ -26,33 +34,46 @@ NOISE = ("laplace", "uniform", "mixture-scale", "mixture-heavy", "mixture-shift"
 SCATTER_CONDITIONS = (32, 224)
 
 
-def small_cells(quick=False, all_methods=False, *, experiment="small", methods=MAIN_METHODS):
-    """Cells of table 1: every c, ten seeds; quick: three c, one seed."""
-    conditions = (8, 32, 224) if quick else CONDITIONS
-    methods = methods + (EXTRA_METHODS if all_methods else ())
-    return [
-        Cell(experiment, f"c={c}", method, FIRST_SEED + repeat)
-        for repeat in range(1 if quick else N_SMALL)
-        for c in conditions
-        for method in methods
-    ]
+def small_cells(quick=False, all_methods=False):
+    """Cells of table 1: the paper's own data, then fresh draws from the model."""
+    methods = PAPER_METHODS + (EXTRA_METHODS if all_methods else ())
+    return [*_paper_cells(quick, methods), *_fresh_cells(quick, MAIN_METHODS)]
 
 
 def network_cells(quick=False, all_methods=False):
-    """Cells of table 2: the fits of table 1 and raw covariances; then the paper's noise draw."""
-    methods = NETWORK_METHODS
-    return small_cells(quick, all_methods, methods=methods) + small_cells(
-        quick, experiment="small-legacy", methods=("SparsePrecision", "LikelihoodMNPCA")
-    )
+    """Cells of table 2: the fits of table 1 and graphical lasso on raw covariances."""
+    extra = ("MN-PCA-program", *(EXTRA_METHODS if all_methods else ()))
+    return [
+        *_paper_cells(quick, NETWORK_METHODS + extra),
+        *_fresh_cells(quick, NETWORK_METHODS),
+    ]
+
+
+def _paper_cells(quick, methods):
+    return _cells("small-paper", FIRST_RUN, quick, methods)
+
+
+def _fresh_cells(quick, methods):
+    return _cells("small", FIRST_SEED, quick, methods)
+
+
+def _cells(experiment, first_seed, quick, methods):
+    """Every c, ten seeds; quick: three c, one seed."""
+    return [
+        Cell(experiment, f"c={c}", method, first_seed + repeat)
+        for repeat in range(1 if quick else N_SMALL)
+        for c in ((8, 32, 224) if quick else CONDITIONS)
+        for method in methods
+    ]
 
 
 def large_cells(quick=False, all_methods=False):
     """Cells of table 3: p = 2000 to 6000, five seeds; quick: p = 2000, one seed, fast methods."""
     if quick:
         fast = ("PCA", "MNPCA", "oracle")
-        return [Cell("large", "p=2000", method, FIRST_SEED) for method in fast]
+        return [Cell("large", "p=2000", method, FIRST_RUN) for method in fast]
     return [
-        Cell("large", f"p={p}", method, FIRST_SEED + repeat)
+        Cell("large", f"p={p}", method, FIRST_RUN + repeat)
         for repeat in range(N_LARGE)
         for p in PENALTIES
         for method in MAIN_METHODS
@@ -71,11 +92,11 @@ def noise_cells(quick=False, all_methods=False):
 
 
 def scatter_cells(quick=False, all_methods=False):
-    """Cells of the scatter plots: the first seed of table 1 at c = 32 and 224."""
+    """Cells of the scatter plots: the first of the paper's data sets at c = 32 and 224."""
     return [
-        Cell("small", f"c={c}", method, FIRST_SEED)
+        Cell("small-paper", f"c={c}", method, FIRST_RUN)
         for c in SCATTER_CONDITIONS
-        for method in MAIN_METHODS
+        for method in PAPER_METHODS
     ]
 
 
@@ -86,11 +107,12 @@ def swiss_cells(quick=False, all_methods=False):
 
 
 def compute_small(cell):
-    """Recover signal and networks from the paper's small data."""
-    data = make_paper_small(_number(cell.data), cell.seed, legacy=cell.experiment == "small-legacy")
+    """Recover signal and networks from the small data: the paper's own or a fresh draw."""
+    draw = paper_draw_small if cell.experiment == "small-paper" else make_paper_small
+    data = draw(_number(cell.data), cell.seed)
     fitted = estimate(cell.method, data, seed=cell.seed)
     outcome = Outcome(recovery_metrics(fitted, data))
-    if cell.seed == FIRST_SEED and fitted.scores is not None:
+    if cell.seed == FIRST_RUN and fitted.scores is not None:
         outcome.arrays = {"scores": fitted.scores, "labels": data.labels}
     return outcome
 
@@ -98,7 +120,7 @@ def compute_small(cell):
 def compute_large(cell):
     """Recover from the large data; with the penalties that the authors set by hand."""
     p = int(_number(cell.data))
-    data = make_paper_large(p, cell.seed)
+    data = paper_draw_large(p, cell.seed)
     fitted = estimate(cell.method, data, seed=cell.seed, penalties=PENALTIES[p])
     return Outcome(recovery_metrics(fitted, data))
 

@@ -9,8 +9,15 @@ import pandas as pd
 PAPER_NAMES = {
     "LikelihoodMNPCA": "MN-PCA",
     "WassersteinMNPCA": "MN-PCA-w2",
+    "WassersteinMNPCA-gradient": "MN-PCA-w2",
     "WassersteinMNPCA-original": "MN-PCA-w2*",
     "SparsePrecision": "QUIC",
+}
+
+#: Methods that stand beside the paper's figures of another: its program, its own descent.
+SAME_IN_PAPER = {
+    "MN-PCA-program": "LikelihoodMNPCA",
+    "WassersteinMNPCA-gradient": "WassersteinMNPCA",
 }
 
 
@@ -51,6 +58,8 @@ def averages(store, cells, metrics):
 def beside_paper(ours, table):
     """Return our averages with the paper's figures and the differences, where it has them."""
     paper = paper_figures(table).rename(columns={"mean": "paper", "sd": "paper_sd"})
+    for method, same in SAME_IN_PAPER.items():
+        paper = pd.concat([paper, paper[paper["method"] == same].assign(method=method)])
     both = ours.merge(paper, on=["data", "method", "metric"], how="left")
     both["difference"] = both["mean"] - both["paper"]
     return both
