@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mnpca import WassersteinMNPCA, sparse_precision
+from mnpca import LikelihoodMNPCA, WassersteinMNPCA, sparse_precision
 from mnpca.datasets import make_paper_small
 from mnpca.engines import arrays
 from mnpca.engines.arrays import diagonal_matrix, gram, to_numpy
 from mnpca.engines.inverse_root import inverse_root, largest_eigenvalue_bound, stretches
 from mnpca.precision.problem import NotCertifiedError
+from mnpca.selection.penalty import bic_path
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 
 ALPHA = Pair(0.05, 0.05)
@@ -215,3 +216,57 @@ def test_results_live_where_the_data_do(put):
         assert type(value) is type(X)
     expected = WassersteinMNPCA(2).fit(data).transform(data)
     np.testing.assert_allclose(to_numpy(scores), expected, atol=1e-6)
+
+
+# ---- the likelihood solver -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"alpha_row": 0.2, "alpha_col": 0.2},
+        {"alpha_row": 0.3, "alpha_col": 0.3, "ridge": 0.1},
+        {"alpha_row": 0.3, "alpha_col": 0.2, "low_rank_step": "closed", "start": "svd"},
+        {"alpha_row": 0.0, "alpha_col": 0.3, "center": False},
+    ],
+)
+def test_likelihood_is_the_processor_s(put, params, monkeypatch):
+    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 5)
+    data = make_paper_small(32, 1000, n_samples=24, n_features=16).Y
+    expected = LikelihoodMNPCA(2, **params).fit(data)
+    found = LikelihoodMNPCA(2, **params).fit(put(data))
+    assert found.objective_history_[-1] == pytest.approx(expected.objective_history_[-1], abs=1e-5)
+    assert (np.diff(found.objective_history_) <= 1e-12).all()
+    assert type(found.components_) is type(put(data))
+    np.testing.assert_allclose(to_numpy(found.denoise()), expected.denoise(), atol=0.02)
+    for side in ("row_precision_", "col_precision_"):
+        np.testing.assert_allclose(
+            getattr(found, side).toarray(), getattr(expected, side).toarray(), atol=0.02
+        )
+
+
+def test_penalties_are_chosen_elsewhere(put):
+    residual = make_paper_small(32, 1003, n_samples=14, n_features=30).Y
+    expected, found = bic_path(residual, tol=1e-7), bic_path(put(residual), tol=1e-7)
+    np.testing.assert_allclose(found["alpha"], expected["alpha"])
+    np.testing.assert_array_equal(found["n_edges"], expected["n_edges"])
+    np.testing.assert_allclose(found["bic"], expected["bic"], atol=1e-4)
+
+
+def test_likelihood_resumes_elsewhere(put, tmp_path):
+    data = put(make_paper_small(32, 1001, n_samples=20, n_features=14).Y)
+    params = {"alpha_row": 0.2, "alpha_col": 0.2}
+    whole = LikelihoodMNPCA(2, **params).fit(data)
+    path = tmp_path / "checkpoint"
+
+    class Stop(Exception):
+        pass
+
+    def stop(progress):
+        if progress.stage.endswith("scales") and progress.iteration == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        LikelihoodMNPCA(2, **params).fit(data, callback=stop, checkpoint=path)
+    resumed = LikelihoodMNPCA(2, **params).fit(data, resume_from=path)
+    np.testing.assert_allclose(resumed.objective_history_, whole.objective_history_, rtol=1e-9)

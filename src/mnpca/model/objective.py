@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
+from mnpca.engines.arrays import inner, like, lives_elsewhere, namespace
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import logdet, repeated
 
@@ -69,6 +70,7 @@ def objective(
         L = tr(B R'AR)/(np) - logdet(A)/n - logdet(B)/p
             + alpha_row |A|_1 / n + alpha_col |B|_1 / p + ridge (tr(X'AX) + tr(W'BW)) / (np)
 
+    For data in another library's memory A and B are dense arrays beside them; else sparse.
     Each block of it is a problem that can be solved: a sparse precision in A (covariance
     ``S1 = (R B R' + ridge X X')/p``) and in B (``S2 = (R'AR + ridge W W')/n``), and ridge
     regressions ``X = Y B W (W'BW + ridge I)^-1`` and ``W = Y'A X (X'AX + ridge I)^-1``.
@@ -107,11 +109,11 @@ def misfit(
 ) -> float:
     """Return the part that sees the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
     residual = data - signal.dense()
-    weighted = repeated(row_precision, len(data)) @ residual
-    total = float(np.vdot(weighted, residual @ col_precision))
+    weighted = repeated(row_precision, data.shape[0]) @ residual
+    total = inner(weighted, residual @ col_precision)
     if ridge:
         total += ridge * sum(sizes(signal, row_precision, col_precision))
-    return total / data.size
+    return total / math.prod(data.shape)
 
 
 def sizes(
@@ -119,8 +121,8 @@ def sizes(
 ) -> tuple[float, float]:
     """Return ``tr(X'AX)`` and ``tr(W'BW)``."""
     return (
-        float(np.vdot(signal.left, repeated(row_precision, len(signal.left)) @ signal.left)),
-        float(np.vdot(signal.right, col_precision @ signal.right)),
+        inner(signal.left, repeated(row_precision, signal.left.shape[0]) @ signal.left),
+        inner(signal.right, col_precision @ signal.right),
     )
 
 
@@ -128,6 +130,11 @@ def absolute_sum(
     precision: sp.csr_array, weight: float | FloatArray, include_diagonal: bool
 ) -> float:
     """Return ``sum_ij weight_ij |P_ij|``, over the off-diagonal entries or over all."""
+    if lives_elsewhere(precision):
+        xp = namespace(precision)
+        sizes = xp.abs(precision) * (weight if np.ndim(weight) == 0 else like(weight, precision))
+        diagonal = 0.0 if include_diagonal else xp.sum(xp.linalg.diagonal(sizes))
+        return float(xp.sum(sizes) - diagonal)
     entries = sp.coo_array(precision)
     row, col = entries.coords
     weights = weight[row, col] if isinstance(weight, np.ndarray) else weight

@@ -8,6 +8,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from mnpca._typing import FloatArray, IntArray
+from mnpca.engines.arrays import cholesky, lives_elsewhere
+from mnpca.engines.arrays import logdet as dense_logdet
 
 
 def components(matrix: sp.csr_array) -> list[IntArray]:
@@ -46,17 +48,26 @@ def repeated(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
 
 def side_by_side(stacked: FloatArray, n_rows: int) -> FloatArray:
     """Put matrices of `n_rows` rows, one under the other, side by side."""
+    if stacked.shape[0] == n_rows:
+        return stacked
     return np.concatenate(np.split(stacked, len(stacked) // n_rows), axis=1)
 
 
 def logdet(precision: sp.csr_array) -> float:
     """Log-determinant of a sparse positive definite matrix, by Cholesky per component.
 
+    A dense matrix of another library than NumPy is factorised where it lives.
+
     Raises
     ------
     numpy.linalg.LinAlgError
         If the matrix is not positive definite.
     """
+    if lives_elsewhere(precision):
+        factor = cholesky(precision)
+        if factor is None:
+            raise np.linalg.LinAlgError("the matrix is not positive definite")
+        return dense_logdet(factor)
     diagonal = precision.diagonal()
     alone = np.ones(len(diagonal), dtype=bool)
     total = 0.0

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mnpca.engines.arrays import lives_elsewhere
 from mnpca.precision.iterate import Start
 from mnpca.precision.problem import Problem, check_covariance, check_tolerance, make_problem
 from mnpca.precision.result import Array, Index, PrecisionResult
-from mnpca.precision.solve import check_start, solve_problem
+from mnpca.precision.solve import check_start, solve_problem, sparse_precision
 from mnpca.precision.warm import go_on, restart
 
 
@@ -54,11 +55,27 @@ def sparse_precision_path(
     alphas = np.asarray(alphas, dtype=np.float64)
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must be a list of numbers, got an array of shape {alphas.shape}.")
-    S = check_covariance(S)
     order = np.argsort(-alphas, kind="stable")
-    walk = Walk(S, penalize_diagonal, tol, init)
-    results = dict(zip(order.tolist(), map(walk.step, alphas[order]), strict=True))
+    step = (
+        _steps_elsewhere(S, penalize_diagonal, tol, init)
+        if lives_elsewhere(S)
+        else Walk(check_covariance(S), penalize_diagonal, tol, init).step
+    )
+    results = dict(zip(order.tolist(), map(step, alphas[order]), strict=True))
     return [results[i] for i in range(alphas.size)]
+
+
+def _steps_elsewhere(
+    S: Any, penalize_diagonal: bool, tol: float, init: PrecisionResult | None
+) -> Callable[[float], PrecisionResult]:
+    """Return a function that solves for one penalty after the other, where S lives."""
+
+    def step(alpha: float) -> PrecisionResult:
+        nonlocal init
+        init = sparse_precision(S, alpha, penalize_diagonal=penalize_diagonal, tol=tol, init=init)
+        return init
+
+    return step
 
 
 class Walk:

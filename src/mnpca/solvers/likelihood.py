@@ -8,15 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.dense import DenseEngine
-from mnpca.model.gpca import truncated_svd
+from mnpca.engines import engine_for
+from mnpca.engines.arrays import Array, diagonal_matrix, like, lives_elsewhere, to_numpy
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty
 from mnpca.model.sparse import repeated
 from mnpca.precision import PrecisionResult
 from mnpca.solvers.flagship.scales import row_col_scales
 from mnpca.solvers.likelihood_blocks import Iterate, col_step, gauge_step, row_step, signal_step
-from mnpca.solvers.low_rank_step import LowRankStep, closed_form
+from mnpca.solvers.low_rank_step import LowRankStep, closed_form, svd_start
 from mnpca.solvers.progress import Progress, Report, State, inner_state, nested, silent
 
 Start: TypeAlias = Literal["best", "svd", "scales"]
@@ -86,7 +86,7 @@ def fit_likelihood(
     starts: list[Start] = ["svd", "scales"] if start == "best" else [start]
     if not correlated:  # the SVD is the solution
         starts = ["svd"]
-    ends = [] if resume is None else [LikelihoodFit(**end) for end in resume["ends"]]
+    ends = [] if resume is None else [_restored_end(end, data) for end in resume["ends"]]
     inner = inner_state(resume)
     for name in starts[len(ends) :]:
         ends.append(
@@ -130,7 +130,7 @@ def descend(
         iterate = begin(data, rank, penalty, start, n_matrices)
         history = [iterate.value(data, penalty)]
     else:
-        iterate, history = _restore(resume)
+        iterate, history = _restore(resume, data)
     stage = f"likelihood, from {start}"
     converged = _settled(history, tol)
     while not converged and len(history) <= max_iter:
@@ -155,18 +155,23 @@ def begin(
     not leave it. Scaled rows and columns show the signal first in most of these cases.
     """
     n, p = data.shape
-    identity = sp.eye_array(n // n_matrices, format="csr"), sp.eye_array(p, format="csr")
+    identity = _diagonal(np.ones(n // n_matrices), data), _diagonal(np.ones(p), data)
     if start == "svd":
-        parts = truncated_svd(data, rank)
-        root = np.sqrt(parts.singular_values)
-        return Iterate(LowRank(parts.left * root, parts.right * root), *identity)
-    scales = row_col_scales(DenseEngine(data, dtype=np.float64), copies=n_matrices)
+        return Iterate(svd_start(data, rank), *identity)
+    scales = row_col_scales(engine_for(data), copies=n_matrices)
     row, col = (
-        sp.csr_array(sp.diags_array(side.single.weights)) if on else plain
+        _diagonal(side.single.weights, data) if on else plain
         for side, plain, on in zip(scales, identity, (penalty.row_on, penalty.col_on), strict=True)
     )
     signal = closed_form(data, rank, repeated(row, n), col, penalty.ridge)
     return Iterate(signal, *identity)
+
+
+def _diagonal(values: FloatArray, data: Array) -> Any:
+    """Return a diagonal precision: sparse, or dense where the data live."""
+    if lives_elsewhere(data):
+        return diagonal_matrix(like(values, data))
+    return sp.csr_array(sp.diags_array(values))
 
 
 def _settled(history: list[float], tol: float) -> bool:
@@ -174,15 +179,31 @@ def _settled(history: list[float], tol: float) -> bool:
 
 
 def _as_dict(end: LikelihoodFit) -> dict[str, Any]:
-    return {name: getattr(end, name) for name in LikelihoodFit.__dataclass_fields__}
+    return {name: _stored(getattr(end, name)) for name in LikelihoodFit.__dataclass_fields__}
+
+
+def _stored(value: Any) -> Any:
+    """Return what a checkpoint keeps of an array, or of a signal: a copy in the host's memory."""
+    if isinstance(value, LowRank):
+        return LowRank(*map(_stored, value))
+    return to_numpy(value) if lives_elsewhere(value) else value
+
+
+def _beside(value: Any, data: Array) -> Any:
+    """Bring an array of a checkpoint back to where the data live."""
+    if not lives_elsewhere(data):
+        return value
+    if isinstance(value, LowRank):
+        return LowRank(*(like(factor, data) for factor in value))
+    return like(value, data)
 
 
 def _saver(iterate: Iterate, history: list[float]) -> Callable[[], State]:
     def state() -> dict[str, Any]:
         return {
-            "signal": iterate.signal,
-            "row_precision": iterate.row_precision,
-            "col_precision": iterate.col_precision,
+            "signal": _stored(iterate.signal),
+            "row_precision": _stored(iterate.row_precision),
+            "col_precision": _stored(iterate.col_precision),
             "row_start": None if iterate.row_start is None else iterate.row_start.state(),
             "col_start": None if iterate.col_start is None else iterate.col_start.state(),
             "history": list(history),
@@ -191,12 +212,25 @@ def _saver(iterate: Iterate, history: list[float]) -> Callable[[], State]:
     return state
 
 
-def _restore(state: State) -> tuple[Iterate, list[float]]:
+def _restore(state: State, data: Array) -> tuple[Iterate, list[float]]:
     starts = [
-        None if state[name] is None else PrecisionResult.from_state(state[name])
+        None if state[name] is None else _restored_result(state[name], data)
         for name in ("row_start", "col_start")
     ]
-    iterate = Iterate(
-        LowRank(*state["signal"]), state["row_precision"], state["col_precision"], *starts
-    )
+    precisions = (_beside(state[name], data) for name in ("row_precision", "col_precision"))
+    iterate = Iterate(_beside(LowRank(*state["signal"]), data), *precisions, *starts)
     return iterate, list(state["history"])
+
+
+def _restored_result(state: State, data: Array) -> PrecisionResult:
+    return PrecisionResult.from_state({**state, "precision": _beside(state["precision"], data)})
+
+
+def _restored_end(end: State, data: Array) -> LikelihoodFit:
+    return LikelihoodFit(
+        signal=_beside(LowRank(*end["signal"]), data),
+        row_precision=_beside(end["row_precision"], data),
+        col_precision=_beside(end["col_precision"], data),
+        history=list(end["history"]),
+        converged=bool(end["converged"]),
+    )

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
+from mnpca.engines.arrays import inner
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
 from mnpca.model.sparse import logdet, repeated, side_by_side
@@ -43,7 +44,7 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     if penalty.ridge:
         scores = side_by_side(iterate.signal.left, n)
         covariance += penalty.ridge * scores @ scores.T
-    covariance /= len(data) // n * p
+    covariance /= data.shape[0] // n * p
     hold_scale = penalty.col_on and not penalty.sees_scale
     precision, result = _lower(
         covariance,
@@ -62,10 +63,10 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     if not penalty.col_on:
         return iterate
     residual = data - iterate.signal.dense()
-    covariance = residual.T @ (repeated(iterate.row_precision, len(data)) @ residual)
+    covariance = residual.T @ (repeated(iterate.row_precision, data.shape[0]) @ residual)
     if penalty.ridge:
         covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
-    covariance /= len(data)
+    covariance /= data.shape[0]
     precision, result = _lower(
         covariance, penalty.col, penalty.diagonal, iterate.col_precision, iterate.col_start, tol
     )
@@ -81,8 +82,8 @@ def gauge_step(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Iterate:
     )
     return replace(
         iterate,
-        row_precision=sp.csr_array(iterate.row_precision * scale),
-        col_precision=sp.csr_array(iterate.col_precision / scale),
+        row_precision=iterate.row_precision * scale,
+        col_precision=iterate.col_precision / scale,
     )
 
 
@@ -90,7 +91,7 @@ def signal_step(
     data: FloatArray, iterate: Iterate, penalty: Penalty, low_rank_step: LowRankStep
 ) -> Iterate:
     """Minimise over scores and loadings; near a perfect fit rounding may prevent it."""
-    all_rows = repeated(iterate.row_precision, len(data))
+    all_rows = repeated(iterate.row_precision, data.shape[0])
     precisions = (all_rows, iterate.col_precision, penalty.ridge)
     if low_rank_step == "closed":
         signal = closed_form(data, iterate.signal.left.shape[1], *precisions)
@@ -117,8 +118,11 @@ def _lower(
     """
 
     def value(candidate: sp.csr_array) -> float:
-        row, col = candidate.tocoo().coords
-        trace = float(np.sum(covariance[row, col] * candidate.tocoo().data))
+        if sp.issparse(candidate):
+            row, col = candidate.tocoo().coords
+            trace = float(np.sum(covariance[row, col] * candidate.tocoo().data))
+        else:
+            trace = inner(covariance, candidate)
         return trace - logdet(candidate) + absolute_sum(candidate, weight, diagonal)
 
     try:
@@ -133,6 +137,6 @@ def _lower(
         ) from error
     found, reached = result.precision, result.objective
     if hold_scale:
-        found = sp.csr_array(found * math.exp(-logdet(found) / len(covariance)))
+        found = found * math.exp(-logdet(found) / covariance.shape[0])
         reached = value(found)
     return (precision, warm) if reached > value(precision) else (found, result)

@@ -6,7 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.model.gpca import CentredMatrix, gpca, identify
+from mnpca.engines.arrays import Array, inner, like, lives_elsewhere, namespace, to_numpy
+from mnpca.model.dense_gpca import dense_gpca
+from mnpca.model.gpca import CentredMatrix, Gpca, gpca, identify, truncated_svd
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 
@@ -57,7 +59,8 @@ def alternate_least_squares(
         projected, gram = data @ weighted, loadings.T @ weighted
         scores = _ridge_regression(projected, gram, ridge)
         # At the best X the quadratic form has fallen by tr(X'A Y B W) less the ridge on W.
-        gained = float(np.vdot(scores, row_precision @ projected)) - ridge * float(np.trace(gram))
+        trace = float(namespace(gram).linalg.trace(gram))
+        gained = inner(scores, row_precision @ projected) - ridge * trace
         if ridge:
             scores, loadings = _balance(scores, loadings, row_precision, col_precision)
         if gained - gain <= tol * abs(gained):
@@ -78,11 +81,28 @@ def closed_form(
     With d the generalised singular values, the ridge lowers each by `ridge` (never below 0): it is
     twice the nuclear norm of the whitened signal, written on its balanced factors.
     """
+    if lives_elsewhere(data):
+        parts, *_ = dense_gpca(data, rank, row_precision, col_precision)
+        return _placed(_shrunk(parts, ridge), data)
     metrics = (Metric(data.shape[0], row_precision), Metric(data.shape[1], col_precision))
     solver: Literal["factor", "krylov"] = "factor" if min(data.shape) <= DENSE_LIMIT else "krylov"
-    parts = gpca(CentredMatrix(data), rank, *metrics, solver=solver)
+    return _shrunk(gpca(CentredMatrix(data), rank, *metrics, solver=solver), ridge)
+
+
+def svd_start(data: Array, rank: int) -> LowRank:
+    """Return the truncated SVD of Y, its factors balanced, where Y lives."""
+    signal = _shrunk(truncated_svd(data, rank), 0.0)
+    return _placed(signal, data) if lives_elsewhere(data) else signal
+
+
+def _shrunk(parts: Gpca, ridge: float) -> LowRank:
+    """Return balanced factors, every singular value lowered by the ridge."""
     root = np.sqrt(np.maximum(parts.singular_values - ridge, 0.0))
     return LowRank(parts.left * root, parts.right * root)
+
+
+def _placed(signal: LowRank, data: Array) -> LowRank:
+    return LowRank(*(like(factor, data) for factor in signal))
 
 
 def _balance(
@@ -92,17 +112,44 @@ def _balance(
     col_precision: sp.csr_array,
 ) -> LowRank:
     """Return the factors of the same product for which tr(X'AX) + tr(W'BW) is smallest."""
+    if lives_elsewhere(scores):
+        return _balance_elsewhere(scores, loadings, row_precision, col_precision)
     metrics = (Metric(len(scores), row_precision), Metric(len(loadings), col_precision))
     parts = identify(scores, loadings, *metrics)
     root = np.sqrt(parts.singular_values)
     return LowRank(parts.left * root, parts.right * root)
 
 
-def _ridge_regression(moments: FloatArray, gram: FloatArray, ridge: float) -> FloatArray:
-    """Return ``moments (gram + ridge I)^-1``, zero in directions without any weight."""
+def _balance_elsewhere(
+    scores: Array, loadings: Array, row_precision: Array, col_precision: Array
+) -> LowRank:
+    """Balance thin factors through their k x k Gram matrices ``X'AX`` and ``W'BW``."""
+    left, right = (
+        _roots(to_numpy(factor.T @ (precision @ factor)))
+        for factor, precision in ((scores, row_precision), (loadings, col_precision))
+    )
+    u, values, vt = np.linalg.svd(left[0] @ right[0].T)
+    root = np.sqrt(values)
+    return LowRank(
+        scores @ like(left[1] @ (u * root), scores),
+        loadings @ like(right[1] @ (vt.T * root), scores),
+    )
+
+
+def _roots(gram: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the square root of a Gram matrix and its pseudo-inverse."""
     values, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    root = np.sqrt(np.maximum(values, 0.0))
+    seen = root > 1e-7 * root.max(initial=np.finfo(float).tiny)
+    inverse = np.divide(1.0, root, out=np.zeros_like(root), where=seen)
+    return (vectors * root) @ vectors.T, (vectors * inverse) @ vectors.T
+
+
+def _ridge_regression(moments: Array, gram: Array, ridge: float) -> Array:
+    """Return ``moments (gram + ridge I)^-1``, zero in directions without any weight."""
+    small = to_numpy(gram)
+    values, vectors = np.linalg.eigh((small + small.T) / 2)
     values = values + ridge
     kept = values > 1e-14 * values.max(initial=np.finfo(float).tiny)
     vectors = vectors[:, kept]
-    solution: FloatArray = (moments @ (vectors / values[kept])) @ vectors.T
-    return solution
+    return moments @ like((vectors / values[kept]) @ vectors.T, moments)
