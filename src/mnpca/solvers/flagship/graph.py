@@ -26,6 +26,9 @@ WIDE = Levels(1.5, 0.8)
 SMALL_SAMPLE = 10.0
 #: Pairs above this share of the strict entry level are remembered for later graph stages.
 SLACK = 0.7
+#: Most partners of an item in the first round. Correlations link everything with everything
+#: where a network is dense or long, and a refit of so many edges is slow; hardly any would stay.
+FIRST_PARTNERS = 50
 #: At most this many rounds of add, refit, prune, refit.
 ROUNDS = 3
 
@@ -69,8 +72,8 @@ def select_graph(
     Notes
     -----
     With u = (1 + 10/m) sqrt(log q / m) and P = I at first: add the pairs with
-    ``|P C P - P|_ij / sqrt(P_ii P_jj) > enter u`` (at most m/4 per item), the score test of a
-    missing edge; refit P on the support by maximum likelihood; drop edges with partial
+    ``|P C P - P|_ij / sqrt(P_ii P_jj) > enter u`` (at most m/4 per item, 50 in round one), the
+    score test of a missing edge; refit P on the support by maximum likelihood; drop edges with partial
     correlation below stay u; refit. Round one is plain thresholding of correlations; the later
     rounds see innovations, in which a chain no longer looks like a clique.
     """
@@ -89,7 +92,9 @@ def select_graph(
             found = _scored_pairs(correlation, fit, lack, unit, candidates, levels.enter)
         if len(found.i) == 0:
             break
-        pairs = _limit_degree(_in_order(_with_edges(found, fit), size), size, most)
+        partners = min(most, FIRST_PARTNERS) if fit is None else most
+        pairs = _in_order(_with_edges(found, fit), size)
+        pairs = _limit_degree(pairs, size, partners)
         refitted = _refit_and_prune(correlation, pairs, fit, levels.stay * unit)
         settled = fit is not None and np.array_equal(
             np.sort(refitted.support.keys), np.sort(fit.support.keys)
