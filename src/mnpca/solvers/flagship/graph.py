@@ -73,9 +73,9 @@ def select_graph(
     -----
     With u = (1 + 10/m) sqrt(log q / m) and P = I at first: add the pairs with
     ``|P C P - P|_ij / sqrt(P_ii P_jj) > enter u`` (at most m/4 per item, 50 in round one), the
-    score test of a missing edge; refit P on the support by maximum likelihood; drop edges with partial
-    correlation below stay u; refit. Round one is plain thresholding of correlations; the later
-    rounds see innovations, in which a chain no longer looks like a clique.
+    score test of a missing edge; refit P on the support by maximum likelihood; drop edges with
+    partial correlation below stay u; refit. Round one is plain thresholding of correlations; the
+    later rounds see innovations, in which a chain no longer looks like a clique.
     """
     size = correlation.size
     unit = float(np.sqrt(np.log(size) / n_observations)) if size > 1 else np.inf
