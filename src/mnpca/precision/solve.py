@@ -110,7 +110,8 @@ def solve_problem(
         return solve_component(part, tol, None if start is None else start(index, part))
 
     n_large = sum(len(index) >= LARGE for index in groups)
-    n_threads = min(numba.get_num_threads(), n_large)
+    # numba.get_num_threads would start numba's own threads, which slows other libraries down.
+    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)
     if n_threads > 1:
         with ThreadPoolExecutor(n_threads) as pool:
             solutions = list(pool.map(solve, groups))
