@@ -18,6 +18,7 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _validate_array(self, X, *, reset):
