@@ -3,6 +3,9 @@
     python benchmarks/gpu.py mnpca-wide                  # MNPCA on 1000 x 6000
     python benchmarks/gpu.py mnpca-tall                  # MNPCA on 1,000,000 x 2000, planted truth
     python benchmarks/gpu.py mnpca-tall --rows 100000    # a smaller one
+    python benchmarks/gpu.py precision                   # sparse_precision at 2000 and 6000
+    python benchmarks/gpu.py wasserstein                 # the paper's schedule, 1000 x 2000, 6000
+    python benchmarks/gpu.py likelihood                  # LikelihoodMNPCA on 1000 x 6000
     python benchmarks/gpu.py rates                       # what the floors are made of
 
 Data are drawn on the device from seeds that no rule was tuned on. `--device cpu` runs the same on
@@ -14,11 +17,15 @@ searched), memory 4 TB/s.
 import argparse
 
 import gpu_mnpca
+import gpu_solvers
 
 COMMANDS = {
     "rates": gpu_mnpca.rates,
     "mnpca-wide": gpu_mnpca.wide,
     "mnpca-tall": gpu_mnpca.tall,
+    "precision": gpu_solvers.precision,
+    "wasserstein": gpu_solvers.wasserstein,
+    "likelihood": gpu_solvers.likelihood,
 }
 
 
