@@ -54,8 +54,14 @@ def is_dask(array: Any) -> bool:
 
 
 def reads_in_blocks(matrix: Any) -> bool:
-    """Tell whether a matrix is not in memory and should not be."""
-    return isinstance(matrix, np.memmap) or is_dask(matrix)
+    """Tell whether a matrix is not in memory and should not be.
+
+    A mapped file with more columns than rows is taken into memory: blocks of rows do not help
+    there, and the Gram matrix of its columns would be larger than the file.
+    """
+    if is_dask(matrix):
+        return True
+    return isinstance(matrix, np.memmap) and matrix.ndim == 2 and len(matrix) >= matrix.shape[1]
 
 
 def _rows(matrix: Any) -> Any:

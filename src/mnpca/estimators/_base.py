@@ -7,7 +7,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mnpca.engines import is_dask, reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere, to_numpy
+from mnpca.estimators import _blocks
 from mnpca.estimators._elsewhere import (
     checked_rows,
     log_likelihood,
@@ -42,6 +44,8 @@ class MatrixNormalEstimator(
     _several_input = False
     # Whether X may live outside NumPy (torch, CuPy, ...), where it then stays.
     _elsewhere_input = False
+    # Whether X may stay outside memory (a mapped file, a dask array) and be read in blocks.
+    _blocks_input = False
     # Whether NaN in X marks a missing value.
     _holes_allowed = False
 
@@ -58,7 +62,9 @@ class MatrixNormalEstimator(
         Several matrices come back one under the other; `n_matrices_` is their number.
         """
         X, n_matrices = self._stacked(X)
-        if self._elsewhere_input and lives_elsewhere(X):
+        if (self._elsewhere_input and lives_elsewhere(X)) or (
+            self._blocks_input and reads_in_blocks(X)
+        ):
             X = validate_elsewhere(self, X)
         else:
             X = validate_training(
@@ -80,7 +86,7 @@ class MatrixNormalEstimator(
 
     def _validate_rows(self, X):
         """Check rows to project or to score."""
-        if lives_elsewhere(X):
+        if lives_elsewhere(X) or reads_in_blocks(X):
             return checked_rows(self, X)
         return validate_data(
             self,
@@ -129,7 +135,8 @@ class MatrixNormalEstimator(
         n, p = X.shape
         weighted = self.col_precision_ @ self.components_.T
         gram = self.components_ @ weighted
-        if isinstance(X, np.ndarray) or sp.issparse(X):
+        in_blocks = self._blocks_input and reads_in_blocks(X)
+        if (isinstance(X, np.ndarray) and not in_blocks) or sp.issparse(X):
             scores = gls_scores(X, self.col_precision_, self.components_.T, self.mean_)
             total = self._squared_length(X)
         else:
@@ -179,6 +186,8 @@ class MatrixNormalEstimator(
         loadings, mean = on_host(self.components_).T, on_host(self.mean_)
         if lives_elsewhere(X):
             return project(X, gls_transform(self.col_precision_, loadings), mean)
+        if reads_in_blocks(X):
+            return _blocks.project(X, gls_transform(self.col_precision_, loadings), mean)
         scores = gls_scores(X, self.col_precision_, loadings, mean)
         return unstack(scores.astype(X.dtype, copy=False), n_matrices)
 
@@ -190,6 +199,9 @@ class MatrixNormalEstimator(
         if lives_elsewhere(X):
             components, mean = (placed(on_host(part), X) for part in (self.components_, self.mean_))
             return X @ components + mean
+        if is_dask(X):
+            components, mean = on_host(self.components_), on_host(self.mean_)
+            return _blocks.each_block(X, lambda rows: rows @ components + mean, len(mean))
         X = check_array(
             X,
             dtype=[np.float64, np.float32],
@@ -207,7 +219,14 @@ class MatrixNormalEstimator(
             With a first axis for the matrices where the model was fitted to several.
         """
         check_is_fitted(self)
-        return self._as_fitted(LowRank(*self.low_rank_).dense() + self.mean_)
+        return self._as_fitted(self._dense_signal(self.low_rank_, lambda rows: rows + self.mean_))
+
+    def _dense_signal(self, low_rank, function):
+        """Return a function of the rows of a low-rank matrix; in dask where X was a dask array."""
+        chunks = getattr(self, "row_chunks_", None)
+        if chunks is None:
+            return function(LowRank(*low_rank).dense())
+        return _blocks.low_rank_blocks(*low_rank, chunks, function)
 
     def score_samples(self, X):
         """Log-likelihood of each row, seen as a new one.
@@ -229,11 +248,14 @@ class MatrixNormalEstimator(
         )
         if lives_elsewhere(X):
             return log_likelihood(X, mean, *model)
+        if reads_in_blocks(X):
+            return _blocks.log_likelihood(X, mean, *model)
         return unstack(row_log_likelihood(_dense(X) - mean, *model), n_matrices)
 
     def score(self, X, y=None):
         """Mean log-likelihood per row of held-out rows."""
-        return float(np.mean(to_numpy(self.score_samples(X))))
+        densities = self.score_samples(X)
+        return float(np.mean(np.asarray(densities) if is_dask(densities) else to_numpy(densities)))
 
     def noise_graph(self, side):
         """Return a noise network as a networkx graph.

@@ -4,8 +4,9 @@ import hashlib
 
 import numpy as np
 
-from mnpca.engines import engine_for
+from mnpca.engines import engine_for, is_dask
 from mnpca.engines.arrays import like, lives_elsewhere, namespace, to_numpy
+from mnpca.estimators._blocks import NOT_FINITE, with_known_chunks
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
 
@@ -28,7 +29,8 @@ def checked_rows(estimator, X):
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
             f"{estimator.n_features_in_} features as input."
         )
-    _check_finite(engine_for(X).extremes())
+    if not is_dask(X):  # its blocks are checked when they are computed
+        _check_finite(engine_for(X).extremes())
     return X
 
 
@@ -60,6 +62,8 @@ def _matrix(X):
             f"Expected 2D array, got {len(X.shape)}D array instead. Several matrices are fitted "
             "as NumPy arrays only."
         )
+    if is_dask(X):
+        return with_known_chunks(X)
     if not lives_elsewhere(X):
         return X
     xp = namespace(X)
@@ -68,10 +72,7 @@ def _matrix(X):
 
 def _check_finite(extremes):
     if not np.isfinite(extremes).all():
-        raise ValueError(
-            "Input X contains NaN or infinity. Replace or drop such entries; NaN for missing ones "
-            "is understood in NumPy arrays only."
-        )
+        raise ValueError(NOT_FINITE)
 
 
 def same_rows(X):

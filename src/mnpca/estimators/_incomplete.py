@@ -5,6 +5,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.estimators._elsewhere import on_host
 from mnpca.estimators._several import unstack
@@ -42,8 +43,8 @@ class IncompleteMixin:
         self.missing_ = self.completed_ = self.completed_std_ = None
         self.row_coef_ = self.col_coef_ = None
         self.row_covariates_mean_ = self.col_covariates_ = None
-        if lives_elsewhere(X):
-            _refuse(row_covariates, col_covariates, "data outside NumPy")
+        if lives_elsewhere(X) or (self._blocks_input and reads_in_blocks(X)):
+            _refuse(row_covariates, col_covariates, "data outside NumPy, or not in memory")
             return None
         # The smallest entry is NaN where any is; a mask of all of X is made only where needed.
         if not np.isnan(X.min()) and row_covariates is None and col_covariates is None:
@@ -242,7 +243,7 @@ class IncompleteMixin:
 
 def _has_holes(X):
     """Tell whether array-like rows have a NaN; what is no matrix of numbers has none."""
-    if lives_elsewhere(X) or sp.issparse(X):
+    if lives_elsewhere(X) or reads_in_blocks(X) or sp.issparse(X):
         return False
     try:
         return bool(np.isnan(np.asarray(X, dtype=np.float64)).any())

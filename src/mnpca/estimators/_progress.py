@@ -4,6 +4,7 @@ import contextlib
 import os
 import time
 
+from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.estimators._elsewhere import fingerprint_rows
 from mnpca.persistence import fingerprint, read_document, remove_leftovers, write_document
@@ -79,10 +80,11 @@ class ProgressMixin:
         """Return what must agree between a checkpoint and the fit that goes on from it."""
         params = self.get_params(deep=False)
         params = {name: value for name, value in params.items() if name not in FREE_PARAMS}
+        elsewhere = lives_elsewhere(X) or reads_in_blocks(X)
         return {
             "class": type(self).__name__,
             "params": {name: fingerprint(value) for name, value in params.items()},
-            "data": fingerprint_rows(X) if lives_elsewhere(X) else fingerprint(X),
+            "data": fingerprint_rows(X) if elsewhere else fingerprint(X),
         }
 
 

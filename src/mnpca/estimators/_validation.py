@@ -58,7 +58,8 @@ def _with_means(X):
 def validate_elsewhere(estimator, X):
     """Return a matrix that is no NumPy array, checked as `validate_training` does, where it is."""
     X, extremes = checked_training(estimator, X)
-    _check_largest(max(abs(value) for value in extremes), str(X.dtype).rpartition(".")[2])
+    dtype = str(X.dtype).rpartition(".")[2]
+    _check_largest(max(abs(value) for value in extremes), dtype if "float" in dtype else "float64")
     if same_rows(X):
         raise ValueError(SAME_ROWS)
     return X

@@ -11,12 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca.engines import is_dask
 from mnpca.engines.arrays import lives_elsewhere, namespace
 from mnpca.engines.threads import worker_threads
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._elsewhere import place_results
 from mnpca.estimators._incomplete import IncompleteMixin
-from mnpca.model.low_rank import LowRank
 from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.selection.choose_model import choose_model
 from mnpca.selection.incomplete import choose_incomplete_model
@@ -120,6 +120,9 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     n_matrices_ : int or None
         Number of matrices, None where `fit` was given one. With several, `denoise` and `outliers_`
         have a first axis for them; `low_rank_` has the rows of all, one matrix after the other.
+    row_chunks_ : tuple of int or None
+        Where `fit` was given a dask array, the lengths of its chunks: `denoise` then returns dask
+        arrays with the same ones.
     n_features_in_, feature_names_in_, sample_names_in_
         Size and names of the training data.
 
@@ -156,6 +159,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
 
     _several_input = True
     _elsewhere_input = True
+    _blocks_input = True
 
     def __init__(
         self,
@@ -199,7 +203,9 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features) or (n_matrices, n_samples, n_features)
-            Data: one matrix, or several as an array with three axes or as a list.
+            Data: one matrix, or several as an array with three axes or as a list. A dask array,
+            and a memory-mapped one with at least as many rows as columns, is read in blocks of
+            rows and need not fit into memory.
         y : None
             Ignored.
         row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
@@ -249,6 +255,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         if problem is not None:
             self._store_incomplete(X, chosen.outcome)
             chosen = chosen.chosen
+        self.row_chunks_ = X.chunks[0] if is_dask(X) else None
         self._store_choice(chosen)
         if lives_elsewhere(X):
             place_results(self, X)
@@ -338,6 +345,9 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         signal = super().denoise()
         if not return_std:
             return signal
-        variance = LowRank(*self.signal_variance_).dense()
-        xp = namespace(variance)
-        return signal, self._as_fitted(xp.sqrt(xp.clip(variance, 0.0, None)))
+
+        def root(variance):
+            xp = namespace(variance)
+            return xp.sqrt(xp.clip(variance, 0.0, None))
+
+        return signal, self._as_fitted(self._dense_signal(self.signal_variance_, root))
