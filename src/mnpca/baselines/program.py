@@ -132,7 +132,7 @@ class ProgramMNPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 def _sparse(covariance, penalty):
     covariance = (covariance + covariance.T) / 2
-    return sparse_precision(covariance, penalty, penalize_diagonal=True).precision
+    return sparse_precision(covariance, penalty, penalize_diagonal=True, tol=1e-5).precision
 
 
 def _regress(data, signal, row, col):
