@@ -304,7 +304,12 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         for side, alpha in asked.items():
             if isinstance(alpha, str):
                 rows = side_by_side(residual, sizes["row"]) if side == "row" else residual.T
-                path = bic_path(rows, alpha, penalize_diagonal=self.penalize_diagonal)
+                path = bic_path(
+                    rows,
+                    alpha,
+                    n_matrices=self.n_matrices_ or 1,
+                    penalize_diagonal=self.penalize_diagonal,
+                )
                 self.selection_[side] = Bunch(**path)
                 chosen[side] = path["best"]
             else:

@@ -1,6 +1,6 @@
 """Penalties of the likelihood algorithm by the Bayesian information criterion."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -55,7 +55,18 @@ def penalty_grid(covariance, rule):
     return np.geomspace(smallest, largest, rule.n_values)
 
 
-def bic_path(residual, rule="bic", *, penalize_diagonal=True, tol=1e-4):
+def for_several(rule, n_matrices):
+    """Return the rule with a grid that reaches lower, for several matrices.
+
+    Chance correlations of N matrices are sqrt(N) times smaller, and so is the least penalty worth
+    a try. The grid keeps its spacing.
+    """
+    smallest = rule.smallest / np.sqrt(n_matrices)
+    steps = (rule.n_values - 1) * np.log(smallest) / np.log(rule.smallest)
+    return replace(rule, n_values=1 + int(np.ceil(steps)), smallest=float(smallest))
+
+
+def bic_path(residual, rule="bic", *, n_matrices=1, penalize_diagonal=True, tol=1e-4):
     """Criterion of every penalty in the grid, for the network among the rows of a residual.
 
     ``BIC(alpha) = -logdet A + tr(S A) + t log(m)/m`` with ``S = R R'/m``, m the number of columns,
@@ -67,6 +78,8 @@ def bic_path(residual, rule="bic", *, penalize_diagonal=True, tol=1e-4):
         Residual R of a truncated SVD; its transpose for the network among columns.
     rule : {"bic", "bic-authors"} or BicRule, default="bic"
         The grid and the count.
+    n_matrices : int, default=1
+        Number of matrices behind the residual; see `for_several`.
     penalize_diagonal : bool, default=True
         Whether the diagonal is penalised.
     tol : float, default=1e-4
@@ -78,7 +91,7 @@ def bic_path(residual, rule="bic", *, penalize_diagonal=True, tol=1e-4):
         Arrays ``alpha`` (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty
         with the lowest criterion.
     """
-    settings = rule if isinstance(rule, BicRule) else RULES[rule]
+    settings = for_several(rule if isinstance(rule, BicRule) else RULES[rule], n_matrices)
     m = residual.shape[1]
     covariance = residual @ residual.T / m
     alphas = penalty_grid(covariance, settings)

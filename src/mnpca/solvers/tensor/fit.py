@@ -21,6 +21,8 @@ from mnpca.solvers.tensor.tucker import Tucker, tucker
 
 #: Graph steps after which a fit ends at the latest.
 GRAPH_STEPS = 20
+#: On the way the signal need not be exact; at the end it is.
+ROUGH_TOL, ROUGH_SWEEPS = 1e-6, 20
 DIAGONAL, GRAPH, DONE = "diagonal noise", "graph noise", "done"
 
 
@@ -154,8 +156,9 @@ class _Loop:
 
     def result(self, offset: FloatArray, scale: float) -> TensorFit:
         """Express the fit in the units of the data."""
-        assert self.signal is not None
-        core, factors, mean = self.signal
+        core, factors, mean = tucker(
+            self.data, self.ranks, self.noise, center=self.center, start=self.signal
+        )
         free = [axis for axis, structure in enumerate(self.structures) if structure != "unit"]
         noise = list(self.noise)
         shrink = np.ones(len(noise))
@@ -200,7 +203,15 @@ class _Loop:
         self.noise = [unpack_side(f"axis {axis}", state) for axis in range(self.data.ndim)]
 
     def _low_rank(self, start: Tucker | None) -> Tucker:
-        return tucker(self.data, self.ranks, self.noise, center=self.center, start=start)
+        return tucker(
+            self.data,
+            self.ranks,
+            self.noise,
+            center=self.center,
+            start=start,
+            tol=ROUGH_TOL,
+            max_iter=ROUGH_SWEEPS,
+        )
 
     def _level(self) -> float:
         """Return the mean log precision of an entry."""
