@@ -29,6 +29,8 @@ SLACK = 0.7
 #: Most partners of an item in the first round. Correlations link everything with everything
 #: where a network is dense or long, and a refit of so many edges is slow; hardly any would stay.
 FIRST_PARTNERS = 50
+#: Accuracy of the refit that shows which edges are weak.
+ROUGH = 1e-2
 #: At most this many rounds of add, refit, prune, refit.
 ROUNDS = 3
 
@@ -213,8 +215,7 @@ def _refit_and_prune(
     """Fit on the pairs, drop edges whose partial correlation is below the level, fit again."""
     size = correlation.size
     values = correlation.entries(pairs.i, pairs.j)
-    fit = SupportFit(Support(size, pairs.i, pairs.j), values, correlation, start)
-    kept = fit.partial_correlations > level
-    if kept.all():
-        return fit
-    return SupportFit(Support(size, pairs.i[kept], pairs.j[kept]), values[kept], correlation, fit)
+    support = Support(size, pairs.i, pairs.j)
+    rough = SupportFit(support, values, correlation, start, tol=ROUGH, definite=False)
+    kept = rough.partial_correlations > level
+    return SupportFit(Support(size, pairs.i[kept], pairs.j[kept]), values[kept], correlation, rough)

@@ -63,6 +63,10 @@ class SupportFit:
         Gives the blocks of C, the start of the iteration.
     start : SupportFit, optional
         An earlier fit whose covariance is the start instead.
+    max_sweeps, tol : int, float
+        At most so many sweeps, until no covariance changes by more than `tol`.
+    definite : bool
+        Whether P must be definite. To see which edges are weak it need not.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class SupportFit:
         *,
         max_sweeps: int = 30,
         tol: float = 1e-3,
+        definite: bool = True,
     ):
         self.support = support
         self.correlations = correlations
@@ -97,6 +102,8 @@ class SupportFit:
         self.edge_values = np.bincount(
             support.edge_number, weights=off_diagonal / 2, minlength=support.n_edges
         )
+        if not definite:
+            return
         failed |= self._indefinite(failed)
         if failed.any() and warm:
             # A far start can lead into a singular corner that C itself avoids.
