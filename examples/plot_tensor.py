@@ -27,9 +27,9 @@ print(f"Tucker, white noise:   {psnr(plain.denoise(), data.signal):.1f} dB")
 
 # %%
 # Each network: the estimate above the diagonal, the truth below.
-figure, axes = plt.subplots(2, 3, figsize=(11, 7.2), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 for ax, found, truth, name in zip(
-    axes[0], model.precisions_, data.precisions, ("samples", "genes", "hours"), strict=True
+    axes, model.precisions_, data.precisions, ("samples", "genes", "hours"), strict=True
 ):
     values = []
     for precision in (found, truth):
@@ -39,14 +39,15 @@ for ax, found, truth, name in zip(
         np.triu(values[0], 1) + np.tril(values[1], -1), cmap="RdBu_r", vmin=-0.6, vmax=0.6
     )
     ax.axline((0, 0), slope=1, color="grey", linewidth=0.5)
-    ax.set(title=f"{name}: estimate above, truth below", xticks=[], yticks=[])
-figure.colorbar(image, ax=axes[0], shrink=0.8, label="partial correlation")
+    ax.set(title=f"noise among {name}", xticks=[], yticks=[])
+figure.colorbar(image, ax=axes, shrink=0.8, label="partial correlation")
 
 # %%
 # One sample, genes by hours: as measured, as estimated, and the truth.
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
 top = np.abs(data.signal[0]).max()
 for ax, values, title in zip(
-    axes[1],
+    axes,
     (data.Y[0], model.denoise()[0], data.signal[0]),
     ("sample 1, measured", "estimated signal", "true signal"),
     strict=True,
