@@ -13,6 +13,7 @@ import numpy as np
 from mnpca.precision._kernels.certificate import to_csr
 from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft
 from mnpca.precision.certificate import Certificate, certify, certify_start
+from mnpca.precision.interior import solve_by_interior_point, suits
 from mnpca.precision.iterate import (
     Iterate,
     Sparse,
@@ -113,7 +114,9 @@ def _descend(
         certificate = certify(problem, iterate, goal, definite, dual, work)
         if certificate.gap <= goal:
             break
-        gap, dual = certificate.estimate, max(dual, certificate.dual)
+        gap, dual, definite = (
+            certificate.estimate, max(dual, certificate.dual), certificate.definite
+        )  # fmt: skip
         # On hard problems the gap falls more slowly than the progress, about as its power 2/3.
         target = progress * (0.1 if gap == np.inf else (0.8 * goal / gap) ** 1.5)
         if gap > STALLED * progress:
@@ -125,7 +128,11 @@ def _descend(
 def _finish_by_newton(
     problem: Problem, goal: float, solution: ComponentSolution | None
 ) -> ComponentSolution:
-    """Newton's method from a solution that is not certified, or else along a path of penalties."""
+    """Newton's method: by an interior point if small, from an iterate, or along a path."""
+    if suits(problem):
+        point = solve_by_interior_point(problem, goal)
+        if point is not None:
+            return from_newton(point)
     point = None
     if solution is not None:
         T = to_precision(solution.iterate)

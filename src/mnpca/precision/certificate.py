@@ -23,6 +23,7 @@ from mnpca.precision._kernels.certificate import (
     fill_primal,
     linear_cost,
     make_feasible,
+    support_size,
     to_csr,
 )
 from mnpca.precision.iterate import Iterate, Sparse, Start
@@ -99,10 +100,10 @@ def certify(
 ) -> Certificate:
     """Bound the gap of an iterate, whose W is known to be positive definite or not.
 
-    ``dual`` is the best dual objective so far. An iterate that passes by the product T W gets the
-    feasible W of the pair.
+    ``dual`` is the best dual objective so far. For a sparse precision the iterate gets the feasible
+    W of the pair.
     """
-    if goal <= LARGEST_BOUND and np.count_nonzero(iterate.B) <= SPARSE * problem.size**2:
+    if goal <= LARGEST_BOUND and support_size(iterate.B) <= SPARSE * problem.size**2:
         return _by_product(problem, iterate, goal, definite, work)
     return by_factors(problem, iterate, goal, dual, work)
 
@@ -114,7 +115,8 @@ def certify_start(problem: Problem, start: Start, goal: float) -> Certificate | 
     """
     if start.precision is None:
         return None
-    cost = _cost(problem, start.precision)
+    S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
+    cost = float(linear_cost(S, alpha, diagonal, *start.precision))
     if abs(cost - problem.size) > PROMISING * goal:
         return None
     move_to_feasible(problem, start.iterate.W, start.precision)
@@ -125,13 +127,10 @@ def certify_start(problem: Problem, start: Start, goal: float) -> Certificate | 
     return Certificate(start.precision, cost, start.logdet, gap, gap, definite=True)
 
 
-def move_to_feasible(problem: Problem, W: Array, precision: Sparse) -> None:
-    """Move W to the dual point that belongs to a precision."""
-    make_feasible(problem.covariance, problem.alpha, problem.diagonal, *precision, W, W)
-
-
-def _cost(problem: Problem, precision: Sparse) -> float:
-    return float(linear_cost(problem.covariance, problem.alpha, problem.diagonal, *precision))
+def move_to_feasible(problem: Problem, W: Array, precision: Sparse) -> tuple[float, float]:
+    """Move W to the dual point that belongs to a precision; see the kernel."""
+    cost, moved = make_feasible(problem.covariance, problem.alpha, problem.diagonal, *precision, W)
+    return float(cost), float(moved)
 
 
 def _by_product(
@@ -139,27 +138,23 @@ def _by_product(
 ) -> Certificate:
     B, theta = iterate.B, iterate.theta
     precision = Sparse(*to_csr(B, theta))
-    moved = make_feasible(
-        problem.covariance, problem.alpha, problem.diagonal, *precision, iterate.W, work
-    )
-    square, size = distance_from_inverse(*precision, theta, work)
+    cost, moved = move_to_feasible(problem, iterate.W, precision)
+    square, size = distance_from_inverse(*precision, theta, iterate.W)
     distance = float(np.sqrt(square))
     gap, logdet = bound(distance), np.nan
-    cost = _cost(problem, precision)
+    # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have
+    # the same inertia (Lyapunov). For W before its move, X is at most this sum.
+    definite = definite and distance + size * moved < 1.0
     if gap > goal:
         if 0.5 * square <= goal:
             # The gap itself may pass where its bound does not.
             return by_factors(problem, iterate, goal, -np.inf, work)
-        return Certificate(precision, cost, logdet, gap, 0.5 * float(square))
-    # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have
-    # the same inertia (Lyapunov). For the W of the descent, X is at most the sum below.
-    if not (definite and distance + size * moved < 1.0):
-        lower = np.empty_like(work)
-        fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, lower)
-        logdet = log_determinant(lower)
+        return Certificate(precision, cost, logdet, gap, 0.5 * float(square), definite)
+    if not definite:
+        fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work)
+        logdet = log_determinant(work)
         if logdet == -np.inf:
             return Certificate(precision, cost, logdet, np.inf, np.inf)
-    iterate.W = work
     return Certificate(precision, cost, logdet, gap, gap, definite=True)
 
 

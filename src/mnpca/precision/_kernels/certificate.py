@@ -27,11 +27,12 @@ def fill_dual(S, alpha, diagonal, W, B, on_support, out):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def make_feasible(S, alpha, diagonal, indptr, columns, values, W, out):
-    """Fill out, which may be W itself, with the dual point that belongs to a sparse precision T.
+def make_feasible(S, alpha, diagonal, indptr, columns, values, W):
+    """Move W, in place, to the dual point that belongs to a sparse precision T.
 
     It is S + alpha sign(T) on the support of T and W clipped to [S - alpha, S + alpha] elsewhere.
-    Returns the largest row sum of |out - W|, in units in which T has diagonal one.
+    Returns tr(T W) = tr(S T) + |alpha o T|_1 and the largest row sum of W's change, in units in
+    which T has diagonal one.
     """
     p = S.shape[0]
     shared_row = alpha.shape[0] == 1
@@ -41,10 +42,10 @@ def make_feasible(S, alpha, diagonal, indptr, columns, values, W, out):
         for k in range(indptr[i], indptr[i + 1]):
             if columns[k] == i:
                 weight[i] = np.sqrt(values[k])
-    largest = 0.0
+    cost, largest = 0.0, 0.0
     for i in range(p):
         a = alpha[0] if shared_row else alpha[i]
-        s, w, o = S[i], W[i], out[i]
+        s, w = S[i], W[i]
         first, last = indptr[i], indptr[i + 1]
         for k in range(first, last):
             before[k - first] = w[columns[k]]
@@ -52,14 +53,15 @@ def make_feasible(S, alpha, diagonal, indptr, columns, values, W, out):
         for j in range(p):
             x = min(max(w[j], s[j] - a[j]), s[j] + a[j])
             moved += weight[j] * abs(x - w[j])
-            o[j] = x
+            w[j] = x
         for k in range(first, last):
             j = columns[k]
             x = diagonal[i] if j == i else s[j] + np.copysign(a[j], values[k])
-            moved += weight[j] * (abs(x - before[k - first]) - abs(o[j] - before[k - first]))
-            o[j] = x
+            moved += weight[j] * (abs(x - before[k - first]) - abs(w[j] - before[k - first]))
+            w[j] = x
+            cost += values[k] * x
         largest = max(largest, weight[i] * moved)
-    return largest
+    return cost, largest
 
 
 @njit(cache=True, nogil=True)
@@ -129,15 +131,22 @@ def distance_from_inverse(indptr, columns, values, theta, W):
 
 
 @njit(cache=True, nogil=True)
+def support_size(B):
+    """Count the nonzeros of B."""
+    count = 0
+    for i in range(B.shape[0]):
+        for j in range(B.shape[1]):
+            count += B[i, j] != 0.0
+    return count
+
+
+@njit(cache=True, nogil=True)
 def to_csr(B, theta):
     """Row pointers, columns and values of the symmetric precision of the regressions."""
     p = B.shape[0]
     listed = np.empty(p + 1, np.int64)
     indptr = np.zeros(p + 1, np.int64)
-    room = p
-    for i in range(p):
-        for j in range(p):
-            room += B[i, j] != 0.0
+    room = p + support_size(B)
     columns = np.empty(room, np.int64)
     values = np.empty(room)
     at = 0
