@@ -37,6 +37,7 @@ def main():
     parser.add_argument("--columns", type=int)
     parser.add_argument("--components", default="both", choices=["fixed", "auto", "both"])
     parser.add_argument("--seed", type=int, default=1000)
+    parser.add_argument("--hard", action="store_true", help="the hardest precision too")
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     options = parser.parse_args()
     COMMANDS[options.command](options)
