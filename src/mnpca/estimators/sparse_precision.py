@@ -1,6 +1,6 @@
 """Sparse precision of samples, as a scikit-learn estimator."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
@@ -34,6 +34,11 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         Whether to subtract the mean of every column.
     tol : float, default=1e-4
         Largest duality gap, divided by the number of features.
+    max_iter : int, default=1000
+        Sweeps over the columns of a connected component before dearer second-order steps take
+        over; the tolerance is the same.
+    verbose : int, default=0
+        1 prints the penalties tried and the result.
     random_state : None or int, default=None
         Not used: the fit is deterministic. Here so that all estimators take it.
 
@@ -54,7 +59,7 @@ class SparsePrecision(SaveMixin, BaseEstimator):
     duality_gap_ : float
         Bound on its distance from the optimum.
     n_iter_ : int
-        Sweeps of the slowest connected component.
+        Sweeps of the slowest connected component, at least 1.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray
@@ -83,16 +88,28 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         "penalize_diagonal": ["boolean"],
         "center": ["boolean"],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
 
     def __init__(
-        self, alpha="ebic", *, penalize_diagonal=False, center=True, tol=1e-4, random_state=None
+        self,
+        alpha="ebic",
+        *,
+        penalize_diagonal=False,
+        center=True,
+        tol=1e-4,
+        max_iter=1000,
+        verbose=0,
+        random_state=None,
     ):
         self.alpha = alpha
         self.penalize_diagonal = penalize_diagonal
         self.center = center
         self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -115,7 +132,11 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         centred = X - self.location_
         covariance = centred.T @ centred / len(X)
         _check_variances(covariance, X)
-        options = {"penalize_diagonal": self.penalize_diagonal, "tol": self.tol}
+        options = {
+            "penalize_diagonal": self.penalize_diagonal,
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+        }
         for name in ("alphas_", "criterion_"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -130,8 +151,22 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         self.covariance_ = result.covariance
         self.objective_ = result.objective
         self.duality_gap_ = result.duality_gap
-        self.n_iter_ = result.n_iter
+        self.n_iter_ = max(result.n_iter, 1)
+        if self.verbose:
+            self._tell()
         return self
+
+    def _tell(self):
+        """Print how the fit went."""
+        name = f"[{type(self).__name__}]"
+        if hasattr(self, "alphas_"):
+            for alpha, value in zip(self.alphas_, self.criterion_, strict=False):
+                print(f"{name} penalty {alpha:.4g}: {self.alpha} {value:.6f}")
+        edges = (self.precision_.nnz - self.n_features_in_) // 2
+        print(
+            f"{name} penalty {self.alpha_:.4g}: {edges} edges, objective {self.objective_:.6f}, "
+            f"duality gap at most {self.duality_gap_:.1e} after {self.n_iter_} sweeps"
+        )
 
     def score_samples(self, X):
         """Log-likelihood of each row.

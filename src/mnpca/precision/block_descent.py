@@ -30,6 +30,8 @@ from mnpca.precision.result import inverse, log_determinant
 # that doubles from the least to the most.
 MAX_CERTIFICATES = 10
 MIN_SWEEPS, MAX_SWEEPS = 20, 200
+# Column sweeps before Newton's method takes over.
+MAX_TOTAL = 1000
 # Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its
 # cost; and the accuracy of the column problems in the first sweep of a cold and of a warm start,
 # and in the last sweeps.
@@ -56,12 +58,14 @@ class ComponentSolution:
     n_iter: int
 
 
-def solve_component(problem: Problem, tol: float, start: Start | None) -> ComponentSolution:
+def solve_component(
+    problem: Problem, tol: float, start: Start | None, max_sweeps: int = MAX_TOTAL
+) -> ComponentSolution:
     """Solve one component until its duality gap is at most tol times its number of variables.
 
     Tries, in this order: the given start; a soft-thresholded S, which is nearest to the solution
     but may be indefinite; a shrunk S, which is definite; the same in exact sweeps; Newton's method
-    from wherever these ended.
+    from wherever these ended, or where one of them has taken max_sweeps.
     """
     if not problem.alpha.any():
         return _solve_unpenalised(problem)
@@ -72,21 +76,22 @@ def solve_component(problem: Problem, tol: float, start: Start | None) -> Compon
         certificate = certify_start(problem, start, goal)
         if certificate is not None:
             return ComponentSolution(start.iterate, certificate, 0)
-        solution = _descend(problem, tol, start, WARM_INNER * scale, near=True)
+        solution = _descend(problem, tol, start, WARM_INNER * scale, max_sweeps, near=True)
     for fill, inner in (
         (fill_soft, FIRST_INNER * scale),
         (fill_mixed, FIRST_INNER * scale),
         (fill_mixed, min(EXACT_INNER, LAST_INNER * scale)),
     ):
         if solution is None:
-            solution = _descend(problem, tol, Start(cold_start(problem, fill)), inner, near=False)
+            start = Start(cold_start(problem, fill))
+            solution = _descend(problem, tol, start, inner, max_sweeps, near=False)
     if solution is not None and solution.certificate.gap <= goal:
         return solution
     return _finish_by_newton(problem, goal, solution)
 
 
 def _descend(
-    problem: Problem, tol: float, start: Start, inner: float, *, near: bool
+    problem: Problem, tol: float, start: Start, inner: float, max_sweeps: int, *, near: bool
 ) -> ComponentSolution | None:
     """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
     goal = tol * problem.size
@@ -105,14 +110,14 @@ def _descend(
             target,
             inner,
             inner_last,
-            1 if one else min(max(MIN_SWEEPS, total), MAX_SWEEPS),
+            1 if one else min(max(MIN_SWEEPS, total), MAX_SWEEPS, max_sweeps - total),
         )
         total += sweeps
         if not ok:
             return None
         definite &= kept
         certificate = certify(problem, iterate, goal, definite, dual, work)
-        if certificate.gap <= goal:
+        if certificate.gap <= goal or total >= max_sweeps:
             break
         gap, dual, definite = (
             certificate.estimate, max(dual, certificate.dual), certificate.definite

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mnpca.precision.block_descent import MAX_TOTAL
 from mnpca.precision.path import Walk
 from mnpca.precision.problem import check_covariance
 from mnpca.precision.result import Array, PrecisionResult
@@ -37,6 +38,7 @@ def choose_penalty(
     *,
     penalize_diagonal: bool = False,
     tol: float = 1e-4,
+    max_iter: int = MAX_TOTAL,
 ) -> Choice:
     """Choose the penalty of a sparse precision by BIC or extended BIC.
 
@@ -56,6 +58,8 @@ def choose_penalty(
         Whether the diagonal is penalised too.
     tol : float, default=1e-4
         Relative duality gap, as in :func:`sparse_precision`.
+    max_iter : int, default=1000
+        Sweeps before second-order steps take over, as in :func:`sparse_precision`.
 
     Returns
     -------
@@ -75,7 +79,7 @@ def choose_penalty(
     weight = np.log(n_samples) + 4.0 * GAMMA[criterion] * np.log(p)
     values: list[float] = []
     best: PrecisionResult | None = None
-    walk = Walk(S, penalize_diagonal, tol)
+    walk = Walk(S, penalize_diagonal, tol, max_iter=max_iter)
     for alpha in alphas:
         result = walk.step(alpha)
         size = np.abs(result.precision.data).sum()

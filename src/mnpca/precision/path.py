@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mnpca.engines.arrays import lives_elsewhere
+from mnpca.precision.block_descent import MAX_TOTAL
 from mnpca.precision.iterate import Start
 from mnpca.precision.problem import Problem, check_covariance, check_tolerance, make_problem
 from mnpca.precision.result import Array, Index, PrecisionResult
@@ -82,12 +83,18 @@ class Walk:
     """Solutions for falling penalties, each started on the line through the two before."""
 
     def __init__(
-        self, S: Array, penalize_diagonal: bool, tol: float, init: PrecisionResult | None = None
+        self,
+        S: Array,
+        penalize_diagonal: bool,
+        tol: float,
+        init: PrecisionResult | None = None,
+        max_iter: int = MAX_TOTAL,
     ):
         self.S = S
         self.penalize_diagonal = penalize_diagonal
         self.tol = check_tolerance(tol)
         self.last = init
+        self.max_iter = max_iter
         self.before: PrecisionResult | None = None
         self.alphas: list[float] = []
 
@@ -101,7 +108,7 @@ class Walk:
             if self.before is not None and len(set(self.alphas[-2:])) == 2:
                 t = (alpha - self.alphas[-1]) / (self.alphas[-1] - self.alphas[-2])
                 start = partial(go_on, self.last, self.before, t)
-        result = solve_problem(problem, labels, self.tol, start)
+        result = solve_problem(problem, labels, self.tol, start, self.max_iter)
         # A result given by the user has a penalty that is not known, so no line goes through it.
         self.before = self.last if self.alphas else None
         self.last = result

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.precision._kernels.blocks import put_rows
-from mnpca.precision.block_descent import ComponentSolution, solve_component
+from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
 from mnpca.precision.iterate import Sparse, Start
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
 from mnpca.precision.result import Array, Block, Index, PrecisionResult
@@ -30,6 +30,7 @@ def sparse_precision(
     penalize_diagonal: bool = False,
     tol: float = 1e-4,
     init: PrecisionResult | None = None,
+    max_iter: int = MAX_TOTAL,
 ) -> PrecisionResult:
     """Sparse precision matrix of a covariance (the graphical lasso).
 
@@ -49,6 +50,9 @@ def sparse_precision(
         ``tr(S T) + |alpha o T|_1`` at the optimum, so that the test does not depend on units.
     init : PrecisionResult, optional
         Result for a similar S or alpha, to start from.
+    max_iter : int, default=1000
+        Sweeps over the columns of a connected component before dearer second-order steps take
+        over; the tolerance is the same.
 
     Returns
     -------
@@ -82,9 +86,9 @@ def sparse_precision(
         return solve_elsewhere(S, alpha, penalize_diagonal, tol, init)
     problem, labels = make_problem(S, alpha, penalize_diagonal)
     if init is None:
-        return solve_problem(problem, labels, tol)
+        return solve_problem(problem, labels, tol, None, max_iter)
     check_start(init, problem.size)
-    return solve_problem(problem, labels, tol, partial(restart, init))
+    return solve_problem(problem, labels, tol, partial(restart, init), max_iter)
 
 
 def check_start(init: PrecisionResult, p: int) -> None:
@@ -98,6 +102,7 @@ def solve_problem(
     labels: Index,
     tol: float,
     start: Callable[[Index, Problem], Start] | None = None,
+    max_iter: int = MAX_TOTAL,
 ) -> PrecisionResult:
     """Solve a checked problem by connected component and assemble the result.
 
@@ -107,7 +112,8 @@ def solve_problem(
 
     def solve(index: Index) -> ComponentSolution:
         part = problem.restrict(index)
-        return solve_component(part, tol, None if start is None else start(index, part))
+        first = None if start is None else start(index, part)
+        return solve_component(part, tol, first, max_iter)
 
     n_large = sum(len(index) >= LARGE for index in groups)
     # numba.get_num_threads would start numba's own threads, which slows other libraries down.
