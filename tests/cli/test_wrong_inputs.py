@@ -33,7 +33,7 @@ WRONG = {
     "unknown ending": (None, ["fit", "data.xlsx"], "is not one of"),
     "only text": ("a,b\nx,y\nz,w\n", ["fit", "data.csv"], "no column holds numbers"),
     "a word among numbers": (with_cell("high"), ["fit", "data.csv"], "mixes numbers and text"),
-    "missing value": (with_cell(""), ["fit", "data.csv"], "1 missing values"),
+    "a row without values": (table() + ",,,,\n", ["fit", "data.csv"], "1 row without any value"),
     "infinite value": (with_cell("inf"), ["fit", "data.csv"], "1 infinite values"),
     "ragged rows": (table() + "1,2,3,4,5,6,7\n", ["fit", "data.csv"], "not a table"),
     "constant column": (table(CONSTANT), ["fit", "data.csv"], "1 constant column: 'b'"),

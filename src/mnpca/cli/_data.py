@@ -19,12 +19,14 @@ def load_table(path, *, labels=None, transpose=False, drop_constant=False):
     table = table.with_distinct_columns()
     check_finite(table)
     _check_size(table)
-    table = _without_constant(table, drop_constant)
+    check_observed(table, "row")
+    check_observed(table, "column")
+    table = _with_missing_note(_without_constant(table, drop_constant))
     return table if labels is not None else _with_label_hint(table)
 
 
 def check_finite(table):
-    """Refuse infinite and missing values."""
+    """Refuse infinite values."""
     infinite = np.isinf(table.values)
     if infinite.any():
         i, j = np.argwhere(infinite)[0]
@@ -32,16 +34,31 @@ def check_finite(table):
             f"{int(infinite.sum()):,} infinite values, first in row {quoted(table.row_name(i))}, "
             f"column {quoted(table.column_name(j))}; correct them or remove the row."
         )
-    missing = np.isnan(table.values)
-    if missing.any():
-        i, j = np.argwhere(missing)[0]
+
+
+def check_observed(table, side):
+    """Refuse rows or columns without a single value."""
+    empty = np.flatnonzero(np.isnan(table.values).all(axis=1 if side == "row" else 0))
+    if len(empty):
+        name = table.row_name(empty[0]) if side == "row" else table.column_name(empty[0])
         raise DataError(
-            f"{int(missing.sum()):,} missing values in {int(missing.any(axis=0).sum()):,} of "
-            f"{missing.shape[1]:,} columns and {int(missing.any(axis=1).sum()):,} of "
-            f"{missing.shape[0]:,} rows, first in row {quoted(table.row_name(i))}, column "
-            f"{quoted(table.column_name(j))}; a complete matrix is needed: remove these rows or "
-            "columns, or fill the gaps first (for instance with scikit-learn's KNNImputer)."
+            f"{len(empty):,} {side}{'s' * (len(empty) > 1)} without any value, first "
+            f"{quoted(name)}; nothing can be said about {'them' if len(empty) > 1 else 'it'}: "
+            "remove before fitting."
         )
+
+
+def _with_missing_note(table):
+    """Say how many values are missing and what is done about it."""
+    missing = np.isnan(table.values)
+    if not missing.any():
+        return table
+    note = (
+        f"{int(missing.sum()):,} missing values ({missing.mean():.1%}) in "
+        f"{int(missing.any(axis=0).sum()):,} of {missing.shape[1]:,} columns: the model fills "
+        "them in while it is fitted"
+    )
+    return replace(table, notes=(*table.notes, note))
 
 
 def _check_size(table):

@@ -40,6 +40,7 @@ def export(folder, fitted, table, *, source, algorithm, scaled=False, graphml=Fa
         write_graph(folder / f"{name}.csv", model, side)
         if graphml:
             write_graphml(model, side, folder / f"{name}.graphml")
+    write_completed(folder, model)
     model.save(folder / MODEL_FILE)
     save_content(document, folder / CONTENT_FILE)
     write_text(folder / REPORT_FILE, render(document))
@@ -70,6 +71,19 @@ def write_components(path, model):
         for name, values in zip(item_names(model, "columns"), loadings, strict=True)
     )
     write_csv(path, ["name", *component_names(loadings.shape[1])], rows)
+
+
+def write_completed(folder, model):
+    """Write the completed matrix and its standard errors, where the data had holes."""
+    if getattr(model, "completed_", None) is None:
+        return
+    header = ["name", *item_names(model, "columns")]
+    names = item_names(model, "rows")
+    for file, matrix in zip(
+        ("completed", "completed_std"), model.impute(return_std=True), strict=True
+    ):
+        rows = ([name, *values.tolist()] for name, values in zip(names, matrix, strict=True))
+        write_csv(folder / f"{file}.csv", header, rows)
 
 
 def write_graph(path, model, side):

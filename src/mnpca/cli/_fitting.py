@@ -66,7 +66,7 @@ class Fitted(NamedTuple):
 def fit_table(estimator, table, *, scale=False, callback=None, checkpoint=None, resume=False):
     """Fit the table's values; warnings become remarks."""
     frame = table.frame() if table.row_names or table.column_names else table.values
-    spread = table.values.std(axis=0) if scale else None
+    spread = np.nanstd(table.values, axis=0) if scale else None
     X = frame / spread if scale else frame
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
@@ -97,5 +97,8 @@ def change_units(model, unit):
     if hasattr(model, "signal_variance_"):
         left, right = model.signal_variance_
         model.signal_variance_ = LowRank(left, right * unit[:, None] ** 2)
+    if getattr(model, "completed_", None) is not None:
+        model.completed_ = model.completed_ * unit
+        model.completed_std_ = model.completed_std_ * unit
     shrink = sp.diags_array(1.0 / np.asarray(unit))
     model.col_precision_ = sp.csr_array(shrink @ model.col_precision_ @ shrink)

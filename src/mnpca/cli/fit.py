@@ -47,7 +47,8 @@ def fit(
     """Split a matrix into a low-rank signal and two noise networks.
 
     Writes scores.csv, components.csv, row_graph.csv, col_graph.csv, model.mnpca and report.html
-    into one folder (by default NAME-mnpca).
+    into one folder (by default NAME-mnpca). Empty cells count as missing; the completed matrix
+    and its standard errors are then in completed.csv and completed_std.csv.
     """
     from rich.console import Console
 

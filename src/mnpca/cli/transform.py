@@ -28,7 +28,7 @@ def transform(
     from rich.markup import escape
 
     import mnpca
-    from mnpca.cli._data import check_finite
+    from mnpca.cli._data import check_finite, check_observed
     from mnpca.cli._export import write_scores
     from mnpca.cli._summary import print_json
     from mnpca.cli.fit import plain_name
@@ -42,6 +42,7 @@ def transform(
     table = table.transposed() if transpose else table
     table = match_columns(fitted, table.with_distinct_columns())
     check_finite(table)
+    check_observed(table, "row")
     scores = fitted.transform(named_rows(fitted, table.values))
     out = output or Path(f"{plain_name(new)}-scores.csv")
     write_scores(out, [table.row_name(i) for i in range(len(scores))], np.asarray(scores))

@@ -1,5 +1,7 @@
 """Matrices with holes and known covariates: what the estimators that take them share."""
 
+import copy
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.estimators._elsewhere import on_host
 from mnpca.estimators._several import unstack
+from mnpca.estimators._validation import without_mask
 from mnpca.model.effects import Covariates
 from mnpca.model.observed import (
     RowModel,
@@ -42,7 +45,7 @@ class IncompleteMixin:
         """
         self.missing_ = self.completed_ = self.completed_std_ = None
         self.row_coef_ = self.col_coef_ = None
-        self.row_covariates_mean_ = self.col_covariates_ = None
+        self.row_covariates_ = self.row_covariates_mean_ = self.col_covariates_ = None
         if lives_elsewhere(X) or (self._blocks_input and reads_in_blocks(X)):
             _refuse(row_covariates, col_covariates, "data outside NumPy, or not in memory")
             return None
@@ -60,7 +63,10 @@ class IncompleteMixin:
         row = _covariates(row_covariates, len(X), "row_covariates", "rows")
         col = _covariates(col_covariates, X.shape[1], "col_covariates", "columns")
         centred = self.center is not False
+        _check_freedom(np.column_stack([row, np.ones(len(row))]) if centred else row, "row")
+        _check_freedom(col, "col")
         if row_covariates is not None:
+            self.row_covariates_ = row
             self.row_covariates_mean_ = row.mean(axis=0) if centred else np.zeros(row.shape[1])
             row = row - self.row_covariates_mean_
         if col_covariates is not None:
@@ -176,6 +182,29 @@ class IncompleteMixin:
         filled = unstack((filled + offset).astype(dtype, copy=False), n_matrices)
         return (filled, unstack(np.sqrt(variances), n_matrices)) if return_std else filled
 
+    def plain_view(self, X):
+        """Return a model without holes and covariates, and the training matrix that goes with it.
+
+        For diagnostics of the fit: the matrix is completed, and covariate effects are taken off.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            The training matrix.
+        """
+        check_is_fitted(self)
+        if self._known("completed_") is not None:
+            X = self.completed_.astype(float)
+        if self._known("row_covariates_") is None and self._known("col_covariates_") is None:
+            return self, X
+        plain = copy.copy(self)
+        if self.row_covariates_ is not None:
+            X = X - (self.row_covariates_ - self.row_covariates_mean_) @ self.row_coef_
+        if self.col_covariates_ is not None:
+            X = X - self.col_coef_ @ self.col_covariates_.T
+        plain.row_covariates_ = plain.row_covariates_mean_ = plain.col_covariates_ = None
+        return plain, X
+
     def _as_complete(self, X, row_covariates):
         """Tell whether rows need neither covariates nor care for holes."""
         if row_covariates is not None or self._known("row_covariates_mean_") is not None:
@@ -246,7 +275,7 @@ def _has_holes(X):
     if lives_elsewhere(X) or reads_in_blocks(X) or sp.issparse(X):
         return False
     try:
-        return bool(np.isnan(np.asarray(X, dtype=np.float64)).any())
+        return bool(np.isnan(np.asarray(without_mask(X), dtype=np.float64)).any())
     except (TypeError, ValueError):
         return False
 
@@ -262,6 +291,17 @@ def _covariates(values, size, name, side):
             f"{name} must have a row for each of the {size} {side} of X, got {len(values)}."
         )
     return values
+
+
+def _check_freedom(design, side):
+    """Refuse covariates that explain any data at all, noise included."""
+    if design.shape[1] + 1 < len(design):
+        return
+    if np.linalg.matrix_rank(design) + 1 >= len(design):
+        raise ValueError(
+            f"{side}_covariates explain every possible X: they have as many independent columns "
+            f"as X has {'rows' if side == 'row' else 'columns'}. Use fewer."
+        )
 
 
 def _check_observed(missing):

@@ -110,7 +110,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
     missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
         Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
     row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
-        Effects of the row covariates, these less `row_covariates_mean_`.
+        Effects of the row covariates `row_covariates_`, these less `row_covariates_mean_`.
     col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
         Effects of the column covariates, which `col_covariates_` keeps.
     noise_variance_, score_covariance_ : float, ndarray
@@ -304,10 +304,12 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         for side, alpha in asked.items():
             if isinstance(alpha, str):
                 rows = side_by_side(residual, sizes["row"]) if side == "row" else residual.T
+                # Components leave correlations among columns that more matrices do not lower.
+                lower = side == "row" or rank == 0
                 path = bic_path(
                     rows,
                     alpha,
-                    n_matrices=self.n_matrices_ or 1,
+                    n_matrices=(self.n_matrices_ or 1) if lower else 1,
                     penalize_diagonal=self.penalize_diagonal,
                 )
                 self.selection_[side] = Bunch(**path)

@@ -112,7 +112,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
         Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
     row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
-        Effects of the row covariates, these less `row_covariates_mean_`.
+        Effects of the row covariates `row_covariates_`, these less `row_covariates_mean_`.
     col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
         Effects of the column covariates, which `col_covariates_` keeps.
     noise_variance_, score_covariance_ : float, ndarray

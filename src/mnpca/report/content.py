@@ -50,6 +50,12 @@ def collect(
     if not hasattr(model, "components_"):
         raise TypeError(f"{type(model).__name__} has no components, so there is no report of it.")
     X = np.asarray(X, dtype=float)
+    if hasattr(model, "plain_view"):
+        model, X = model.plain_view(X)
+    if X.ndim != 2:
+        raise ValueError("The report is about one matrix, and X has another number of axes.")
+    if np.isnan(X).any():
+        raise ValueError("The report needs a matrix without gaps; pass model.impute() as X.")
     labels = None if labels is None else np.asarray(labels)
     document = {
         "schema": SCHEMA,
