@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
-from mnpca.estimators._validation import check_magnitude, check_variation
+from mnpca.estimators._validation import check_magnitude, check_variation, without_mask
 
 
 class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
@@ -23,9 +23,11 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
 
     def _validate_array(self, X, *, reset):
         """Return X as a finite float array with two axes or more."""
+        if 0 in np.shape(X):
+            raise ValueError(f"X holds no entries: its shape is {np.shape(X)}.")
         X = validate_data(
             self,
-            X,
+            without_mask(X),
             reset=reset,
             allow_nd=True,
             dtype=[np.float64, np.float32],

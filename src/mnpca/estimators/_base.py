@@ -21,7 +21,7 @@ from mnpca.estimators._elsewhere import (
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
 from mnpca.estimators._several import names_of_one, stack, unstack
-from mnpca.estimators._validation import validate_elsewhere, validate_training
+from mnpca.estimators._validation import validate_elsewhere, validate_training, without_mask
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
 from mnpca.model.projection import gls_scores, gls_transform
@@ -86,6 +86,7 @@ class MatrixNormalEstimator(
 
     def _validate_rows(self, X):
         """Check rows to project or to score."""
+        X = without_mask(X)
         if lives_elsewhere(X) or reads_in_blocks(X):
             return checked_rows(self, X)
         return validate_data(

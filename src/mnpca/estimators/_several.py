@@ -5,6 +5,8 @@ import sys
 import numpy as np
 import scipy.sparse as sp
 
+from mnpca.estimators._validation import without_mask
+
 
 def unstack(rows, n_matrices):
     """Give rows of several matrices, one under the other, their first axis back.
@@ -44,10 +46,10 @@ def stack(X):
         _check_alike(X)
         if hasattr(X[0], "columns"):  # frames stay frames, so that their names are checked
             return _concatenated(X), len(X)
-        X = np.stack([np.asarray(matrix) for matrix in X])
+        X = np.stack([np.asarray(without_mask(matrix)) for matrix in X])
     if getattr(X, "ndim", None) != 3:
         return X, None
-    X = np.asarray(X)
+    X = np.asarray(without_mask(X))
     if 0 in X.shape:
         raise ValueError(f"X holds no entries: its shape is {X.shape}.")
     return X.reshape(-1, X.shape[2]), X.shape[0]
@@ -75,6 +77,8 @@ def _is_list_of_matrices(X):
 def _check_alike(matrices):
     if any(sp.issparse(matrix) for matrix in matrices):
         raise TypeError("Several matrices must be dense: use matrix.toarray() for each.")
+    if len({hasattr(matrix, "columns") for matrix in matrices}) > 1:
+        raise TypeError("The matrices of X must all be data frames, or all be arrays.")
     shapes = sorted({np.shape(matrix) for matrix in matrices})
     if len(shapes) > 1:
         raise ValueError(

@@ -26,6 +26,7 @@ def validate_training(estimator, X, *, accept_sparse=False, allow_nan=False):
         so large or small that their squares cannot be represented.
     """
     names = _sample_names(X)
+    X = without_mask(X)
     X = validate_data(
         estimator,
         X,
@@ -44,6 +45,16 @@ def validate_training(estimator, X, *, accept_sparse=False, allow_nan=False):
     check_magnitude(known)
     check_variation(known)
     return X
+
+
+def without_mask(X):
+    """Return a masked array as a plain one with NaN in its masked cells, anything else as it is.
+
+    NumPy and scikit-learn read what lies below a mask as if it had been observed.
+    """
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    return X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan)
 
 
 def _with_means(X):

@@ -226,6 +226,11 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         check_is_fitted(self)
         least = min(1, self._n_features_out)
         X = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=least)
+        if X.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"X has {X.shape[1]} scores a row, but the model has {self._n_features_out} "
+                "components along the first axis."
+            )
         return np.tensordot(X, self.components_, axes=1) + self.mean_
 
     def denoise(self):
@@ -248,6 +253,6 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
             ``partial_correlation``.
         """
         check_is_fitted(self)
-        if not -len(self.shape_) <= axis < len(self.shape_):
-            raise ValueError(f"axis must be 0 to {len(self.shape_) - 1}, got {axis}.")
+        if not (isinstance(axis, Integral) and -len(self.shape_) <= axis < len(self.shape_)):
+            raise ValueError(f"axis must be 0 to {len(self.shape_) - 1}, got {axis!r}.")
         return precision_graph(self.precisions_[axis])

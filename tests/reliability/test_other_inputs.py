@@ -1,0 +1,114 @@
+"""Bad input to what takes more than one complete matrix: holes, covariates, several, tensors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.reliability.shared import sample
+
+import mnpca
+from mnpca.report import collect
+
+RNG = np.random.default_rng(0)
+X = sample()
+HOLES = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+MASKED = np.ma.array(np.where(np.isnan(HOLES), 1e3, X), mask=np.isnan(HOLES))
+CUBE = np.stack([X, X[::-1] + 1, 2 * X])
+
+
+def several(model="MNPCA", **params):
+    return getattr(mnpca, model)(**({"n_components": 2} | params))
+
+
+REFUSED = {
+    "an empty column": (lambda: several().fit(_with(HOLES, np.nan, col=3)), "Column 3 of X"),
+    "an empty row": (lambda: several().fit(_with(HOLES, np.nan, row=3)), "Row 3 of X"),
+    "infinity beside holes": (lambda: several().fit(_with(HOLES, np.inf, row=0)), "infinity"),
+    "holes and missing=error": (lambda: several(missing="error").fit(HOLES), "contains NaN"),
+    "a mask without holes allowed": (lambda: mnpca.SparsePrecision().fit(MASKED), "contains NaN"),
+    "covariates with holes": (
+        lambda: several().fit(X, row_covariates=HOLES),
+        "row_covariates contains NaN",
+    ),
+    "covariates of other rows": (
+        lambda: several().fit(X, row_covariates=np.ones(5)),
+        "row_covariates must have a row for each of the 24 rows",
+    ),
+    "covariates that explain everything": (
+        lambda: several().fit(X, row_covariates=RNG.normal(size=(24, 24))),
+        "row_covariates explain every possible X",
+    ),
+    "column covariates that explain everything": (
+        lambda: several().fit(X, col_covariates=np.eye(10)),
+        "col_covariates explain every possible X",
+    ),
+    "matrices of two shapes": (lambda: several().fit([X, X[:5]]), "differ in shape"),
+    "a frame among arrays": (lambda: several().fit([X, pd.DataFrame(X)]), "all be data frames"),
+    "four axes": (lambda: several().fit(CUBE[None]), "dim 4"),
+    "several with holes": (
+        lambda: several().fit(np.stack([X, HOLES])),
+        "several matrices at once must be complete",
+    ),
+    "several with a mask": (
+        lambda: several().fit(np.ma.array([MASKED, MASKED])),
+        "several matrices at once must be complete",
+    ),
+    "covariates of several": (
+        lambda: several().fit(CUBE, row_covariates=np.ones(24)),
+        "row_covariates cannot be combined with several matrices",
+    ),
+    "a report of several": (lambda: collect(several().fit(CUBE), CUBE), "about one matrix"),
+    "a tensor with holes": (lambda: mnpca.TensorMNPCA(1).fit([X, HOLES]), "contains NaN"),
+    "a tensor with a mask": (
+        lambda: mnpca.TensorMNPCA(1).fit(np.ma.array([MASKED, MASKED])),
+        "contains NaN",
+    ),
+    "a tensor without entries": (
+        lambda: mnpca.TensorMNPCA(1).fit(np.zeros((3, 0, 2))),
+        "holds no entries",
+    ),
+    "a rank above an axis": (lambda: mnpca.TensorMNPCA([4, 2, 2]).fit(CUBE), "rank 4 of axis 0"),
+    "a rank that is no number": (lambda: mnpca.TensorMNPCA([1.5, 1, 1]).fit(CUBE), "whole number"),
+    "too few ranks": (lambda: mnpca.TensorMNPCA([1, 1]).fit(CUBE), "each of 3 axes"),
+    "an axis by name": (
+        lambda: mnpca.TensorMNPCA(1).fit(CUBE).noise_graph("rows"),
+        "axis must be 0 to 2",
+    ),
+    "scores of another model": (
+        lambda: mnpca.TensorMNPCA(1).fit(CUBE).inverse_transform(np.ones((2, 5))),
+        "5 scores a row",
+    ),
+    "folding one matrix": (
+        lambda: mnpca.DimensionFoldingPCA(1, 1).fit(X),
+        "For one matrix use MNPCA",
+    ),
+    "folding into more": (
+        lambda: mnpca.DimensionFoldingPCA(25, 1).fit(CUBE),
+        "n_row_components=25",
+    ),
+}
+
+
+def _with(matrix, value, row=slice(None), col=slice(None)):
+    matrix = matrix.copy()
+    matrix[row, col] = value
+    return matrix
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_with_the_reason(case):
+    attempt, message = REFUSED[case]
+    with pytest.raises((ValueError, TypeError), match=message):
+        attempt()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_mask_is_a_hole():
+    """What lies below a mask was not observed, in training and in new rows."""
+    masked, plain = several().fit(MASKED), several().fit(HOLES)
+    assert np.array_equal(masked.components_, plain.components_)
+    assert np.array_equal(masked.completed_, plain.completed_)
+    for rows in (MASKED, HOLES):
+        assert np.array_equal(masked.transform(rows), plain.transform(HOLES))
+        assert np.array_equal(masked.score_samples(rows), plain.score_samples(HOLES))
+        assert np.array_equal(masked.impute(rows), plain.impute(HOLES))
