@@ -76,7 +76,9 @@ def solve_component(
         certificate = certify_start(problem, start, goal)
         if certificate is not None:
             return ComponentSolution(start.iterate, certificate, 0)
-        solution = _descend(problem, tol, start, WARM_INNER * scale, max_sweeps, near=True)
+        # A point on a line through two solutions is nearer than one of them, after a sweep.
+        inner = LAST_INNER if start.precision is None else WARM_INNER
+        solution = _descend(problem, tol, start, inner * scale, max_sweeps, near=True)
     for fill, inner in (
         (fill_soft, FIRST_INNER * scale),
         (fill_mixed, FIRST_INNER * scale),

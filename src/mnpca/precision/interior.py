@@ -8,18 +8,19 @@ stays feasible and definite, so that every iterate bounds the optimum; its inver
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import lapack
 
+from mnpca.precision._kernels.interior import fill_hessian
 from mnpca.precision.newton import NewtonPoint
 from mnpca.precision.problem import Problem
 from mnpca.precision.result import Array, Index, inverse, log_determinant
 
 # The Hessian has one row per pair of variables.
-MAX_PAIRS = 1300
-FIRST_BARRIER, FALL = 1.0, 0.2
+MAX_PAIRS = 3500
+FIRST_BARRIER, FALL = 1.0, 0.1
 MAX_STEPS = 200
 # Newton's decrement, in units in which the barrier is self-concordant, at which it falls.
-CENTRED = 0.3
+CENTRED = 2.0
 # Of the value, in the test that a step gains.
 ROUNDING = 1e-13
 # An entry of W this far inside its bounds, as a share of them, belongs to a zero of T.
@@ -79,17 +80,19 @@ def _newton_step(
     inside = (W - S)[rows, columns]
     above, below = 1.0 / (bound - inside), 1.0 / (bound + inside)
     slope = 2.0 * T[rows, columns] + barrier * (below - above)
-    # In units of the bounds the Hessian's entries are of one order.
-    hessian = T[np.ix_(rows, rows)] * T[np.ix_(columns, columns)]
-    hessian += T[np.ix_(rows, columns)] * T[np.ix_(columns, rows)]
-    hessian *= 2.0
-    hessian[np.diag_indices_from(hessian)] += barrier * (above**2 + below**2)
-    unit = 1.0 / np.sqrt(np.diagonal(hessian))
-    hessian *= unit * unit[:, None]
-    try:
-        direction = unit * cho_solve(cho_factor(hessian, overwrite_a=True), unit * slope)
-    except np.linalg.LinAlgError:
+    hessian = np.empty((len(rows), len(rows)))
+    fill_hessian(T, rows, columns, hessian)
+    curvature = np.einsum("ii->i", hessian)
+    curvature += barrier * (above**2 + below**2)
+    # With a diagonal of one the factorisation copes with entries of any size.
+    unit = 1.0 / np.sqrt(curvature)
+    hessian *= unit
+    hessian *= unit[:, None]
+    # The C-ordered lower triangle is the Fortran-ordered upper one.
+    _, solution, info = lapack.dposv(hessian.T, unit * slope, lower=0, overwrite_a=1)
+    if info != 0:
         return np.inf, None
+    direction = unit * solution
     gain = max(float(slope @ direction), 0.0)
     with np.errstate(divide="ignore"):
         room = np.where(direction > 0, bound - inside, bound + inside) / np.abs(direction)
