@@ -194,3 +194,13 @@ def test_frames_with_other_names_are_refused(data):
 def test_estimators_of_one_matrix_say_so(kind, data):
     with pytest.raises(ValueError, match="dim 3"):
         kind(2).fit(data.Y)
+
+
+def test_displays_of_several_matrices(data, model):
+    from mnpca.plots import NoiseGraphDisplay, WhitenessDisplay
+
+    display = NoiseGraphDisplay.from_estimator(model, "rows").plot()
+    assert "among rows" in display.ax_.get_title()
+    display.figure_.clear()
+    with pytest.raises(ValueError, match="of one matrix"):
+        WhitenessDisplay.from_estimator(model, data.Y)

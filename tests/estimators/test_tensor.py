@@ -170,3 +170,18 @@ def test_a_fit_that_does_not_settle_says_so(data):
 def test_verbose_tells(data, capsys):
     TensorMNPCA(2, noise="diagonal", verbose=1).fit(data.Y)
     assert "[TensorMNPCA] diagonal noise, iteration 1" in capsys.readouterr().out
+
+
+def test_networks_are_drawn_and_exported_by_axis(model, tmp_path):
+    from mnpca.interop.networkx import to_networkx, write_graphml
+    from mnpca.plots import NoiseGraphDisplay
+
+    graph = to_networkx(model, 1)
+    assert graph.number_of_nodes() == 20
+    assert graph.number_of_edges() == model.noise_graph(1).number_of_edges()
+    write_graphml(model, 2, tmp_path / "hours.graphml")
+    display = NoiseGraphDisplay.from_estimator(model, 0).plot(kind="matrix")
+    assert "among axis 0" in display.ax_.get_title()
+    display.figure_.clear()
+    with pytest.raises(ValueError, match="the number of an axis, 0 to 2, got 'rows'"):
+        to_networkx(model, "rows")

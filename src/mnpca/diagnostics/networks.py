@@ -49,8 +49,13 @@ class Edges:
 
 
 def side_precision(model, side):
-    """Return the precision matrix of ``"rows"`` or ``"columns"``."""
+    """Return the precision matrix of ``"rows"`` or ``"columns"``; of a tensor, of an axis."""
     check_is_fitted(model)
+    if hasattr(model, "precisions_"):
+        if side not in range(len(model.precisions_)):
+            last = len(model.precisions_) - 1
+            raise ValueError(f"side must be the number of an axis, 0 to {last}, got {side!r}.")
+        return model.precisions_[side]
     if side not in SIDES:
         raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
     return model.row_precision_ if side == "rows" else model.col_precision_
@@ -59,7 +64,7 @@ def side_precision(model, side):
 def item_names(model, side):
     """Names of the rows or columns of the training data; their numbers where it had none."""
     size = side_precision(model, side).shape[0]
-    attribute = "sample_names_in_" if side == "rows" else "feature_names_in_"
+    attribute = {"rows": "sample_names_in_", "columns": "feature_names_in_"}.get(side, "")
     names = getattr(model, attribute, None)
     return [str(j) for j in range(size)] if names is None else [str(name) for name in names]
 

@@ -16,8 +16,8 @@ def to_networkx(model, side):
     ----------
     model : fitted estimator
         One of the package's estimators.
-    side : {"rows", "columns"}
-        Samples or features.
+    side : {"rows", "columns"} or int
+        Samples or features; the number of an axis for a `TensorMNPCA`.
 
     Returns
     -------

@@ -47,8 +47,9 @@ class NoiseGraphDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, side="columns", *, labels=None):
-        """Take the network of one side from a fitted estimator."""
-        return cls(network_edges(estimator, side), item_names(estimator, side), side, labels=labels)
+        """Take the network of one side (of a tensor: of one axis) from a fitted estimator."""
+        edges, names = network_edges(estimator, side), item_names(estimator, side)
+        return cls(edges, names, side if isinstance(side, str) else f"axis {side}", labels=labels)
 
     def plot(self, ax=None, *, kind="graph", max_edges=150, names="auto"):
         """Draw the network.

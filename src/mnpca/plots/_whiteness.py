@@ -37,6 +37,10 @@ class WhitenessDisplay:
     def from_estimator(cls, estimator, X):
         """Take the residual of the training data X from a fitted estimator."""
         residual = np.asarray(X, dtype=float) - estimator.denoise()
+        if residual.ndim != 2:
+            raise ValueError(
+                "The display is of one matrix; for several see the estimator's model_check_."
+            )
         whitened = whiten(residual, estimator.row_precision_, estimator.col_precision_)
         return cls(correlations(residual), correlations(whitened))
 
