@@ -100,7 +100,7 @@ class Walk:
 
     def step(self, alpha: float) -> PrecisionResult:
         """Solve for the next penalty."""
-        problem, labels = make_problem(self.S, alpha, self.penalize_diagonal)
+        problem, labels = self._problem(alpha)
         start: Callable[[Index, Problem], Start] | None = None
         if self.last is not None:
             check_start(self.last, problem.size)
@@ -114,3 +114,14 @@ class Walk:
         self.last = result
         self.alphas.append(alpha)
         return result
+
+    def _problem(self, alpha: float) -> tuple[Problem, Index]:
+        """Return the problem and its components: one component stays one for smaller penalties."""
+        known = self.last is not None and self.alphas and self.last.labels.max() == 0
+        if not known or not 0 <= alpha <= self.alphas[-1]:
+            problem, labels = make_problem(self.S, alpha, self.penalize_diagonal)
+            self.S = problem.covariance
+            return problem, labels
+        assert self.last is not None
+        diagonal = np.diagonal(self.S) + (alpha if self.penalize_diagonal else 0.0)
+        return Problem(self.S, np.full((1, len(diagonal)), alpha), diagonal), self.last.labels

@@ -6,7 +6,7 @@ import numpy as np
 
 from mnpca.precision._kernels.blocks import put_block
 from mnpca.precision._kernels.certificate import to_csr
-from mnpca.precision._kernels.warm import extrapolate, recall_rows
+from mnpca.precision._kernels.warm import extrapolate, fill_regressions, recall_rows
 from mnpca.precision.certificate import move_to_feasible
 from mnpca.precision.iterate import Iterate, Sparse, Start
 from mnpca.precision.problem import Problem
@@ -33,29 +33,37 @@ def go_on(
     last: PrecisionResult, before: PrecisionResult, t: float, index: Index, problem: Problem
 ) -> Start:
     """Start from the line through two results, t times their distance beyond the last."""
-    iterate, _ = recall(last, index, problem.diagonal)
-    other, _ = recall(before, index, problem.diagonal)
-    extrapolate(iterate.W, iterate.B, iterate.theta, other.W, other.B, other.theta, t)
-    move_to_feasible(problem, iterate.W, Sparse(*to_csr(iterate.B, iterate.theta)))
-    return Start(iterate)
+    W, theta, precision = _look_up(last, index, problem.diagonal)
+    W = W.copy()
+    W_before, theta_before, precision_before = _look_up(before, index, problem.diagonal)
+    B = np.zeros_like(W)
+    extrapolate(W, theta, *precision, (W_before, *precision_before), theta_before, t, B)
+    move_to_feasible(problem, W, Sparse(*to_csr(B, theta)))
+    return Start(Iterate(W, B, theta))
 
 
 def recall(result: PrecisionResult, index: Index, diagonal: Array) -> tuple[Iterate, Sparse]:
     """Return the iterate behind a result and its precision, scaled to new variances."""
-    p = len(index)
+    W, theta, precision = _look_up(result, index, diagonal)
+    B = np.zeros_like(W)
+    fill_regressions(*precision, theta, B)
+    return Iterate(W.copy(), B, theta), precision
+
+
+def _look_up(result: PrecisionResult, index: Index, diagonal: Array) -> tuple[Array, Array, Sparse]:
+    """W, theta and the precision of the variables in index, to be read only."""
     position = np.full(result.precision.shape[0], -1)
-    position[index] = np.arange(p)
+    position[index] = np.arange(len(index))
     W = _working_covariance(result, index, position)
     scale = np.sqrt(diagonal / np.diagonal(W))
     if not np.all(scale == 1.0):
-        W *= scale
+        W = W * scale
         W *= scale[:, None]
-    B = np.zeros((p, p))
     T = result.precision
     *rows, theta = recall_rows(
-        T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, index, position, scale, B
+        T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, index, position, scale
     )
-    return Iterate(W, B, theta), Sparse(*rows)
+    return W, theta, Sparse(*rows)
 
 
 def _blocks_within(result: PrecisionResult, index: Index) -> tuple[list[Block], bool]:
@@ -80,7 +88,7 @@ def _working_covariance(result: PrecisionResult, index: Index, position: Index) 
     p = len(index)
     blocks, _ = _blocks_within(result, index)
     if len(blocks) == 1 and np.array_equal(blocks[0].index, index):
-        return blocks[0].working_covariance.copy()
+        return blocks[0].working_covariance
     W = np.zeros((p, p))
     np.fill_diagonal(W, 1.0 / result.precision.diagonal()[index])
     for block in blocks:

@@ -5,11 +5,11 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def recall_rows(indptr, columns, values, index, position, scale, B):
-    """Rows of a sparse precision T for the variables in index, and their regressions.
+def recall_rows(indptr, columns, values, index, position, scale):
+    """Rows of a sparse precision T for the variables in index.
 
     ``position`` is the place of each variable in index, or -1. T_ij is divided by scale_i scale_j.
-    B, zero on entry, gets -T_ij / T_ii. Returns compressed rows and the diagonal.
+    Returns compressed rows and the diagonal.
     """
     p = len(index)
     room = 0
@@ -31,26 +31,42 @@ def recall_rows(indptr, columns, values, index, position, scale, B):
                     theta[r] = entries[at]
                 at += 1
         rows[r + 1] = at
-        for k in range(rows[r], at):
-            if places[k] != r:
-                B[r, places[k]] = -entries[k] / theta[r]
     return rows, places[:at], entries[:at], theta
 
 
 @njit(cache=True, nogil=True)
-def extrapolate(W, B, theta, W_before, B_before, theta_before, t):
+def fill_regressions(indptr, columns, values, theta, B):
+    """B_ij = -T_ij / T_ii for a sparse T; B is zero on entry."""
+    for i in range(len(theta)):
+        for k in range(indptr[i], indptr[i + 1]):
+            if columns[k] != i:
+                B[i, columns[k]] = -values[k] / theta[i]
+
+
+@njit(cache=True, nogil=True)
+def extrapolate(W, theta, indptr, columns, values, before, theta_before, t, B):
     """Go on from an earlier iterate through the last one by t times their distance, in place.
 
-    Regressions may shrink to zero, but neither appear nor change sign.
+    The last precision comes by its compressed rows, the one before as (W, indptr, columns,
+    values). B, zero on entry, gets the regressions: they may shrink to zero, but neither appear
+    nor change sign.
     """
+    W_before, indptr_before, columns_before, values_before = before
     p = theta.shape[0]
+    row = np.zeros(p)
     for i in range(p):
-        theta[i] *= (theta[i] / theta_before[i]) ** t
         w, w_before = W[i], W_before[i]
         for j in range(p):
             w[j] += t * (w[j] - w_before[j])
-        for j in range(p):
-            now, before = B[i, j], B_before[i, j]
-            if now != 0.0 and before != 0.0:
-                ahead = now + t * (now - before)
+        for k in range(indptr_before[i], indptr_before[i + 1]):
+            row[columns_before[k]] = -values_before[k] / theta_before[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            j = columns[k]
+            if j != i:
+                now = -values[k] / theta[i]
+                ahead = now + t * (now - row[j]) if row[j] != 0.0 else now
                 B[i, j] = ahead if ahead * now > 0.0 else 0.0
+        for k in range(indptr_before[i], indptr_before[i + 1]):
+            row[columns_before[k]] = 0.0
+    for i in range(p):
+        theta[i] *= (theta[i] / theta_before[i]) ** t
