@@ -49,7 +49,12 @@ def _cupy(dtype):
     return Place(f"cupy {dtype}", lambda Y: cupy.asarray(Y.astype(dtype)), _tolerance(dtype))
 
 
-def _memory_mapped(dtype, folder):
+def _memory_mapped(dtype, folder, monkeypatch):
+    # Blocks of seven rows, tiles of five.
+    monkeypatch.setattr("mnpca.engines.rows.BLOCK_BYTES", 1)
+    monkeypatch.setattr("mnpca.engines.rows.ROW_UNIT", 7)
+    monkeypatch.setattr("mnpca.engines.chunked_gram.TILE", 5)
+
     def put(Y):
         path = folder / "Y.npy"
         np.save(path, Y.astype(dtype))
@@ -93,7 +98,11 @@ def place(request):
     if request.param in PLACES:
         return PLACES[request.param]()
     if request.param.startswith("mapped"):
-        return _memory_mapped(request.param[7:], request.getfixturevalue("tmp_path"))
+        return _memory_mapped(
+            request.param[7:],
+            request.getfixturevalue("tmp_path"),
+            request.getfixturevalue("monkeypatch"),
+        )
     if request.param == "dask-cluster":
         request.getfixturevalue("on_cluster")
     return _dask("float64", request.param[5:])
@@ -105,7 +114,7 @@ def cluster():
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
         ) as workers,
         distributed.Client(workers, set_as_default=False) as client,
     ):

@@ -53,13 +53,12 @@ class DenseEngine:
 
     def column_means(self) -> FloatArray:
         """Return the mean row."""
-        return np.asarray(self.matrix.mean(axis=0, dtype=np.float64))
+        return self._in_blocks().column_means()
 
     def mean_square(self, offset: FloatArray) -> float:
         """Return the mean of ``(y_ij - offset_j)^2``."""
         # Blocks of rows, so that no float64 copy of the data is ever made.
-        total = sum(float(np.sum((rows - offset) ** 2)) for rows in self.row_blocks())
-        return total / self.matrix.size
+        return self._in_blocks().mean_square(offset)
 
     def standardised(self, offset: FloatArray, scale: float) -> "DenseEngine":
         """Return an engine that holds ``(Y - 1 offset') / scale`` in float32."""

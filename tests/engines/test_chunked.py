@@ -1,0 +1,272 @@
+"""Matrices that are read in blocks of rows: the dense engine's numbers, whatever the blocks."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mnpca import MNPCA, LikelihoodMNPCA, load
+from mnpca.datasets import make_paper_small
+from mnpca.engines import engine_for, rows
+from mnpca.engines.chunked import ChunkedEngine
+from mnpca.engines.chunked_gram import component_groups, cut
+from mnpca.engines.dense import DenseEngine
+from mnpca.engines.rows import LocalRows
+from mnpca.engines.threads import worker_threads
+
+da = pytest.importorskip("dask.array")
+dask_rows = pytest.importorskip("mnpca.engines.dask_rows")
+
+
+def networks(size, n_pairs):
+    """Precision with as many strongly linked pairs in front."""
+    linked = sp.block_diag([[[1.0, -0.7], [-0.7, 1.0]]] * n_pairs)
+    return sp.csr_array(sp.block_diag([linked, sp.eye_array(size - 2 * n_pairs)]))
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Make three blocks of rows, with edges within and between them."""
+    n, p = 2500, 100
+    shuffled = np.random.default_rng(0).permutation(n)
+    return make_paper_small(
+        seed=5,
+        n_samples=n,
+        n_features=p,
+        row_precision=networks(n, 500)[shuffled][:, shuffled],
+        col_precision=networks(p, 10),
+    )
+
+
+@pytest.fixture(scope="module")
+def in_memory(data):
+    return MNPCA(2, noise="graph").fit(data.Y)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Make blocks as small as they get: 1024 rows."""
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
+
+
+@pytest.fixture
+def mapped(data, tmp_path, small_blocks):
+    np.save(tmp_path / "Y.npy", data.Y)
+    return np.load(tmp_path / "Y.npy", mmap_mode="r")
+
+
+def assert_same_model(model, expected, tol=1e-10):
+    signal = expected.denoise()
+    limit = tol * np.linalg.norm(signal)
+    assert np.linalg.norm(np.asarray(model.denoise()) - signal) <= limit
+    for side in ("row_precision_", "col_precision_"):
+        ours, theirs = getattr(model, side), getattr(expected, side)
+        assert ours.nnz == theirs.nnz > theirs.shape[0]
+        assert abs(ours - theirs).max() <= tol * abs(theirs).max()
+
+
+def test_a_mapped_file_gives_the_numbers_of_memory(mapped, in_memory):
+    assert isinstance(engine_for(mapped), ChunkedEngine)
+    model = MNPCA(2, noise="graph").fit(mapped)
+    assert_same_model(model, in_memory)
+    np.testing.assert_allclose(model.objective_history_, in_memory.objective_history_, rtol=1e-7)
+    assert model.noise_variance_ == pytest.approx(in_memory.noise_variance_, rel=1e-6)
+
+
+def test_blocks_of_the_usual_size_give_every_bit(data, in_memory, tmp_path):
+    np.save(tmp_path / "Y.npy", data.Y)
+    model = MNPCA(2, noise="graph").fit(np.load(tmp_path / "Y.npy", mmap_mode="r"))
+    np.testing.assert_array_equal(model.denoise(), in_memory.denoise())
+    np.testing.assert_array_equal(model.objective_history_, in_memory.objective_history_)
+
+
+@pytest.mark.parametrize("chunks", [(1100, 100), (100, 13)])
+def test_a_dask_array_does_too_whatever_its_chunks(data, in_memory, small_blocks, chunks):
+    assert_same_model(MNPCA(2, noise="graph").fit(da.from_array(data.Y, chunks=chunks)), in_memory)
+
+
+def test_neither_do_threads_change_anything(mapped, in_memory):
+    assert_same_model(MNPCA(2, noise="graph", n_jobs=2).fit(mapped), in_memory)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the dead worker's sockets
+def test_a_cluster_gives_the_same_numbers_though_a_worker_is_killed(data):
+    """Two worker processes; one is killed in the middle of the fit."""
+    distributed = pytest.importorskip("distributed")
+    X = da.from_array(data.Y, chunks=(1100, 50))
+    quick = {"noise": "graph", "center": False, "max_iter": 3, "tol": 0.1}
+    model, expected = MNPCA(2, **quick), MNPCA(2, **quick)
+    killed = []
+
+    def kill(progress):
+        if "graph" in progress.stage and progress.iteration == 1 and not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        model.fit(X, callback=kill)
+        alive = client.run(os.getpid).values()
+    assert len(killed) == 1
+    assert killed[0] not in alive
+    assert_same_model(model, expected.fit(data.Y), tol=1e-6)
+
+
+def test_answers_of_a_dask_model_are_lazy(data, in_memory, tmp_path):
+    X = da.from_array(data.Y, chunks=(1000, 15))
+    model = MNPCA(2, noise="graph").fit(X)
+    signal, std = model.denoise(return_std=True)
+    scores = model.transform(X)
+    for lazy in (signal, std, scores, model.inverse_transform(scores), model.score_samples(X)):
+        assert isinstance(lazy, da.Array)
+        assert lazy.chunks[0] == (1000, 1000, 500)
+    expected_scores = in_memory.transform(data.Y)
+    np.testing.assert_allclose(scores, expected_scores, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(std, in_memory.denoise(return_std=True)[1], rtol=1e-9)
+    np.testing.assert_allclose(
+        model.inverse_transform(scores), in_memory.inverse_transform(expected_scores), atol=1e-8
+    )
+    np.testing.assert_allclose(
+        model.score_samples(X), in_memory.score_samples(data.Y), rtol=1e-6, atol=1e-4
+    )
+    assert model.score(X) == pytest.approx(in_memory.score(data.Y), rel=1e-6)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").denoise(), signal)
+
+
+def test_answers_to_a_mapped_file_are_arrays(mapped, data, in_memory):
+    np.testing.assert_allclose(in_memory.transform(mapped), in_memory.transform(data.Y), atol=1e-9)
+    np.testing.assert_allclose(in_memory.score_samples(mapped), in_memory.score_samples(data.Y))
+
+
+def test_a_fit_in_blocks_goes_on_from_a_checkpoint(mapped, in_memory, tmp_path):
+    whole = MNPCA(2, noise="graph").fit(mapped, checkpoint=tmp_path / "fit")
+    again = MNPCA(2, noise="graph").fit(mapped, resume_from=tmp_path / "fit")
+    assert_same_model(whole, in_memory)
+    assert_same_model(again, in_memory, tol=1e-6)
+
+
+def test_parquet_through_dask(data, tmp_path, in_memory, small_blocks):
+    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(data.Y, columns=[f"x{j}" for j in range(data.Y.shape[1])])
+    frame.to_parquet(tmp_path / "Y.parquet", row_group_size=900)
+    X = dd.read_parquet(tmp_path / "Y.parquet").to_dask_array(lengths=True)
+    assert_same_model(MNPCA(2, noise="graph").fit(X), in_memory)
+
+
+def test_what_cannot_be_done_in_blocks_is_said(data):
+    X = da.from_array(data.Y[:50], chunks=(20, 100))
+    with pytest.raises(ValueError, match="unknown length"):
+        MNPCA(2).fit(X[X[:, 0] > 0])
+    with pytest.raises(TypeError, match="NumPy array"):
+        MNPCA(2, robust=True).fit(X)
+    with pytest.raises(ValueError, match="not in memory"):
+        MNPCA(2).fit(X, row_covariates=np.ones((50, 1)))
+    holes = da.where(X > 2.0, np.nan, X)
+    with pytest.raises(ValueError, match="NaN"):
+        MNPCA(2).fit(holes)
+    model = MNPCA(2, noise="diagonal").fit(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.transform(holes).compute()
+    with pytest.raises(ValueError, match="expecting 100 features"):
+        model.transform(X[:, :10])
+
+
+def test_whole_numbers(data):
+    counts = np.rint(10 * data.Y[:60]).astype(np.int64)
+    expected = MNPCA(2, noise="diagonal").fit(counts)
+    model = MNPCA(2, noise="diagonal").fit(da.from_array(counts, chunks=(25, 100)))
+    np.testing.assert_allclose(model.denoise(), expected.denoise(), rtol=1e-3, atol=1e-3)
+
+
+def test_a_wide_mapped_file_is_taken_into_memory(data, tmp_path):
+    np.save(tmp_path / "wide.npy", data.Y[:30])
+    assert isinstance(engine_for(np.load(tmp_path / "wide.npy", mmap_mode="r")), DenseEngine)
+
+
+def test_other_estimators_take_mapped_files_into_memory(mapped):
+    model = LikelihoodMNPCA(2, alpha_row=0.5, alpha_col=0.5, max_iter=2, tol=1.0)
+    assert type(model.fit(mapped[:60]).denoise()) is np.ndarray
+
+
+def test_every_operation_in_uneven_blocks(data, small_blocks):
+    """Blocks of 1024 rows, the last one shorter, on two threads."""
+    Y = data.Y.astype(np.float32)
+    rng = np.random.default_rng(1)
+    left, right = rng.standard_normal((len(Y), 3)), rng.standard_normal((Y.shape[1], 3))
+    dense, blocks = DenseEngine(Y), ChunkedEngine(LocalRows(Y))
+    assert len(blocks.rows.parts) == 3
+    B = sp.csr_array(data.col_precision)
+    with worker_threads(2):
+        signal = (left, right, B, left, np.eye(3))
+        ours, theirs = blocks.row_gram(*signal), dense.row_gram(*signal)
+        weights = 1.0 / np.sqrt(theirs.diagonal())
+        np.testing.assert_array_equal(1.0 / np.sqrt(ours.diagonal()), weights)
+        ours.rescale(weights)
+        theirs.rescale(weights)
+        found, expected = ours.large_entries(0.6), theirs.large_entries(0.6)
+    key, value = found.i * len(Y) + found.j, found.value
+    expected_key = expected.i * len(Y) + expected.j
+    np.testing.assert_array_equal(np.sort(key), np.sort(expected_key))
+    np.testing.assert_array_equal(value[np.argsort(key)], expected.value[np.argsort(expected_key)])
+    # The same entry twice, and one that is known already.
+    i, j = np.array([3, 3, 1500]), np.array([2400, 2400, 2401])
+    for _ in range(2):
+        np.testing.assert_array_equal(ours.entries(i, j), theirs.entries(i, j))
+
+
+@pytest.mark.parametrize(
+    ("ends", "length", "expected"),
+    [
+        ([2, 4, 6], 4, [4, 6]),
+        ([2, 4, 6], 100, [6]),
+        ([7, 8, 9], 3, [7, 9]),
+        ([1, 9, 10], 3, [1, 9, 10]),
+        ([], 3, []),
+    ],
+)
+def test_groups_end_where_runs_end(ends, length, expected):
+    assert cut(np.array(ends, dtype=int), length) == expected
+
+
+def test_groups_hold_whole_components(monkeypatch):
+    monkeypatch.setattr("mnpca.engines.chunked_gram.block_rows", lambda width: 31)
+    A = networks(100, 20)
+    groups, parts = component_groups(A, 5)
+    assert len(groups) > 2
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(100))
+    for group, part in zip(groups, parts, strict=True):
+        np.testing.assert_array_equal(part.toarray(), A[group][:, group].toarray())
+        outside = np.setdiff1d(np.arange(100), group)
+        assert A[group][:, outside].nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ((1024, 1024, 5), (1024, 1024, 5)),
+        ((1500, 1500, 1500), (1024, 2048, 1428)),
+        ((1100, 1100, 300), (1024, 1024, 452)),
+        ((5000,), (5000,)),
+        ((100, 100, 7), (100, 100, 7)),
+    ],
+)
+def test_large_chunks_end_at_multiples_of_1024(lengths, expected):
+    assert dask_rows._aligned(lengths) == expected
+
+
+def test_scratch_files_leave_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    array = rows.scratch((3, 4), np.float32)
+    array[:] = 1.0
+    assert isinstance(array, np.memmap)
+    del array
+    assert list(tmp_path.iterdir()) == []
+    assert rows.scratch((0, 4), np.float32).shape == (0, 4)
