@@ -17,6 +17,11 @@ class Levels(NamedTuple):
     enter: float
     stay: float
 
+    def raised(self, enter: float) -> "Levels":
+        """Return levels in the same proportion, of which the first is at least `enter`."""
+        factor = max(1.0, enter / self.enter)
+        return Levels(self.enter * factor, self.stay * factor)
+
 
 #: Levels that admit hardly a false edge.
 STRICT = Levels(1.75, 1.0)
@@ -51,7 +56,11 @@ class Candidates:
 
 
 def select_graph(
-    correlation: Gram, n_observations: int, candidates: Candidates, levels: Levels = STRICT
+    correlation: Gram,
+    n_observations: int,
+    candidates: Candidates,
+    levels: Levels = STRICT,
+    floor: float = 0.0,
 ) -> SupportFit | None:
     """Choose and fit the graph of one side.
 
@@ -65,6 +74,8 @@ def select_graph(
         Remembered pairs; filled on the first call.
     levels : Levels
         When edges enter and stay.
+    floor : float
+        Edges with a lower score do not enter, whatever the levels say.
 
     Returns
     -------
@@ -82,6 +93,7 @@ def select_graph(
     size = correlation.size
     unit = float(np.sqrt(np.log(size) / n_observations)) if size > 1 else np.inf
     unit *= 1.0 + SMALL_SAMPLE / n_observations
+    levels = levels.raised(floor / unit)
     most = max(2, n_observations // 4)
     fit: SupportFit | None = None
     lack: FloatArray | None = None
@@ -190,7 +202,7 @@ def _with_edges(found: Pairs, fit: SupportFit | None) -> Pairs:
 def _in_order(pairs: Pairs, size: int) -> Pairs:
     """Sort the pairs: an engine may find them in any order, and the refit depends on it."""
     order = np.argsort(pairs.i * size + pairs.j)
-    return Pairs(*(column[order] for column in pairs))
+    return Pairs(pairs.i[order], pairs.j[order], pairs.value[order])
 
 
 def _limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
