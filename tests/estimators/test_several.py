@@ -204,3 +204,9 @@ def test_displays_of_several_matrices(data, model):
     display.figure_.clear()
     with pytest.raises(ValueError, match="of one matrix"):
         WhitenessDisplay.from_estimator(model, data.Y)
+
+
+def test_no_component_at_all():
+    model = MNPCA(0, noise="graph").fit(make_several_matrices(12, 10, 8, 0, random_state=1).Y)
+    assert model.denoise().shape == (12, 10, 8)
+    assert model.transform(np.ones((2, 10, 8))).shape == (2, 10, 0)

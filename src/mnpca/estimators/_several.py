@@ -20,7 +20,8 @@ def unstack(rows, n_matrices):
     """
     if n_matrices is None:
         return rows
-    return rows.reshape(n_matrices, -1, *rows.shape[1:])
+    # Without components there are no entries, and -1 would be any number.
+    return rows.reshape(n_matrices, len(rows) // n_matrices, *rows.shape[1:])
 
 
 def stack(X):
@@ -86,7 +87,8 @@ def _check_alike(matrices):
             "noise networks, so all need the same rows and columns. Cut them to what they share."
         )
     for name in ("columns", "index"):
-        labels = [list(getattr(matrix, name)) for matrix in matrices if hasattr(matrix, name)]
+        frames = [matrix for matrix in matrices if hasattr(matrix, "columns")]
+        labels = [list(getattr(frame, name)) for frame in frames if hasattr(frame, name)]
         if any(label != labels[0] for label in labels):
             raise ValueError(
                 f"The matrices of X differ in their {name}; all need the same, in the same order. "
