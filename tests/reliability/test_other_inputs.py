@@ -1,5 +1,8 @@
 """Bad input to what takes more than one complete matrix: holes, covariates, several, tensors."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -112,3 +115,41 @@ def test_a_mask_is_a_hole():
         assert np.array_equal(masked.transform(rows), plain.transform(HOLES))
         assert np.array_equal(masked.score_samples(rows), plain.score_samples(HOLES))
         assert np.array_equal(masked.impute(rows), plain.impute(HOLES))
+
+
+def test_lists_of_lists_are_matrices():
+    nested = several().fit([X.tolist(), CUBE[1].tolist(), CUBE[2].tolist()])
+    assert np.array_equal(nested.components_, several().fit(CUBE).components_)
+
+
+def test_tensors_that_are_no_real_dense_matrix():
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(X)
+    with pytest.raises(ValueError, match="it is complex"):
+        several().fit(tensor + 1j)
+    with pytest.raises(TypeError, match="must be dense"):
+        several().fit(tensor.to_sparse())
+    for dtype in (torch.float16, torch.bfloat16):
+        low, plain = tensor.to(dtype), tensor.to(dtype).to(torch.float32)
+        assert torch.equal(several().fit(low).components_, several().fit(plain).components_)
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "object", "U8"])
+def test_dask_arrays_of_other_things(dtype):
+    da = pytest.importorskip("dask.array")
+    with pytest.raises(ValueError, match=f"real numbers, not .*{dtype}"):
+        several().fit(da.from_array(X).astype(dtype))
+
+
+DASK = """
+import sys, numpy as np, dask.array as da, mnpca
+assert "distributed" not in sys.modules
+Y = np.random.default_rng(0).normal(size=(30, 8))
+signals = [mnpca.MNPCA(1).fit(X).denoise() for X in (da.from_array(Y, chunks=(10, 8)), Y)]
+np.testing.assert_allclose(*(np.asarray(signal) for signal in signals), atol=1e-5)
+"""
+
+
+def test_dask_needs_nothing_imported_first():
+    pytest.importorskip("dask.array")
+    subprocess.run([sys.executable, "-c", DASK], check=True)

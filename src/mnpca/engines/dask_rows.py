@@ -5,6 +5,7 @@ Every call is one Dask graph, run by whatever scheduler the user has set up. Wha
 lost.
 """
 
+import contextlib
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,11 @@ from dask.delayed import Delayed, delayed
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.rows import ROW_UNIT, LocalRows, scratch
+
+# Its settings must be there before one of them is changed for a while: Dask would otherwise take
+# all of them away again with the changed one.
+with contextlib.suppress(ImportError):
+    import distributed  # noqa: F401
 
 #: Terms that one task adds up.
 FAN_IN = 8

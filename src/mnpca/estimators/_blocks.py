@@ -21,6 +21,8 @@ def with_known_chunks(X):
             "X has chunks of unknown length. Call X.compute_chunk_sizes() first, or make X with "
             "to_dask_array(lengths=True)."
         )
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold real numbers, not {X.dtype}. Use X.astype(float).")
     return X if X.dtype.kind == "f" else X.astype(np.float64)
 
 

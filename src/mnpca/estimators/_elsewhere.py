@@ -67,7 +67,13 @@ def _matrix(X):
     if not lives_elsewhere(X):
         return X
     xp = namespace(X)
-    return X if xp.isdtype(X.dtype, "real floating") else xp.astype(X, xp.float64)
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError("X must hold real numbers, and it is complex. Pass its real part.")
+    if "sparse" in str(getattr(X, "layout", "")):
+        raise TypeError("X must be dense: use X.to_dense().")
+    if not xp.isdtype(X.dtype, "real floating"):
+        return xp.astype(X, xp.float64)
+    return X if X.dtype in (xp.float32, xp.float64) else xp.astype(X, xp.float32)
 
 
 def _check_finite(extremes):
