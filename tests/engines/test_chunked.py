@@ -167,7 +167,7 @@ def test_what_cannot_be_done_in_blocks_is_said(data):
         MNPCA(2).fit(X[X[:, 0] > 0])
     with pytest.raises(TypeError, match="NumPy array"):
         MNPCA(2, robust=True).fit(X)
-    with pytest.raises(ValueError, match="not in memory"):
+    with pytest.raises(ValueError, match="outside NumPy"):
         MNPCA(2).fit(X, row_covariates=np.ones((50, 1)))
     holes = da.where(X > 2.0, np.nan, X)
     with pytest.raises(ValueError, match="NaN"):
@@ -177,6 +177,20 @@ def test_what_cannot_be_done_in_blocks_is_said(data):
         model.transform(holes).compute()
     with pytest.raises(ValueError, match="expecting 100 features"):
         model.transform(X[:, :10])
+
+
+def test_a_mapped_file_with_holes_or_covariates_is_taken_into_memory(data, tmp_path):
+    Y = data.Y[:120].copy()
+    Y[3, 4] = np.nan
+    np.save(tmp_path / "Y.npy", Y)
+    mapped = np.load(tmp_path / "Y.npy", mmap_mode="r")
+    options = {"noise": "diagonal", "max_iter": 2, "tol": 1.0}
+    expected = MNPCA(2, **options).fit(Y)
+    np.testing.assert_array_equal(MNPCA(2, **options).fit(mapped).denoise(), expected.denoise())
+    covariates = np.arange(100.0)[:, None] % 7
+    expected = MNPCA(2, **options).fit(data.Y[20:120], row_covariates=covariates)
+    model = MNPCA(2, **options).fit(mapped[20:], row_covariates=covariates)
+    np.testing.assert_allclose(model.denoise(), expected.denoise(), atol=1e-8)
 
 
 def test_whole_numbers(data):

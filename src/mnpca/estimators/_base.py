@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from mnpca.engines import is_dask, reads_in_blocks
+from mnpca.engines import engine_for, is_dask, reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere, to_numpy
 from mnpca.estimators import _blocks
 from mnpca.estimators._elsewhere import (
@@ -62,9 +62,7 @@ class MatrixNormalEstimator(
         Several matrices come back one under the other; `n_matrices_` is their number.
         """
         X, n_matrices = self._stacked(X)
-        if (self._elsewhere_input and lives_elsewhere(X)) or (
-            self._blocks_input and reads_in_blocks(X)
-        ):
+        if (self._elsewhere_input and lives_elsewhere(X)) or self._stays_outside_memory(X):
             X = validate_elsewhere(self, X)
         else:
             X = validate_training(
@@ -75,6 +73,14 @@ class MatrixNormalEstimator(
         if n_matrices is not None and hasattr(self, "sample_names_in_"):
             self.sample_names_in_ = names_of_one(self.sample_names_in_, n_matrices)
         return X
+
+    def _stays_outside_memory(self, X):
+        """Tell whether a training matrix is read in blocks; a mapped file with holes is not."""
+        if not (self._blocks_input and reads_in_blocks(X)):
+            return False
+        if is_dask(X) or not self._holes_allowed:
+            return True
+        return not np.isnan(engine_for(X).extremes()).any()
 
     def _stacked(self, X):
         """Return several matrices one under the other, and their number (None for one)."""

@@ -7,7 +7,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mnpca.engines import reads_in_blocks
+from mnpca.engines import is_dask, reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.estimators._elsewhere import on_host
 from mnpca.estimators._several import unstack
@@ -46,8 +46,8 @@ class IncompleteMixin:
         self.missing_ = self.completed_ = self.completed_std_ = None
         self.row_coef_ = self.col_coef_ = None
         self.row_covariates_ = self.row_covariates_mean_ = self.col_covariates_ = None
-        if lives_elsewhere(X) or (self._blocks_input and reads_in_blocks(X)):
-            _refuse(row_covariates, col_covariates, "data outside NumPy, or not in memory")
+        if lives_elsewhere(X) or is_dask(X):
+            _refuse(row_covariates, col_covariates, "data outside NumPy")
             return None
         # The smallest entry is NaN where any is; a mask of all of X is made only where needed.
         if not np.isnan(X.min()) and row_covariates is None and col_covariates is None:
