@@ -32,7 +32,8 @@ def lives_elsewhere(array: Any) -> bool:
     """Tell whether an array belongs to a library other than NumPy, which computes on it."""
     if isinstance(array, np.ndarray | np.generic):
         return False
-    return is_torch(array) or hasattr(array, "__array_namespace__")
+    library = type(array).__module__.split(".")[0]
+    return library in ("torch", "cupy") or hasattr(array, "__array_namespace__")
 
 
 def cholesky(matrix: Array) -> Array | None:

@@ -88,3 +88,16 @@ def test_indefinite_components_are_found(small, monkeypatch):
     lowest = [np.linalg.eigvalsh(fit._block(c))[0] for c in range(2)]
     assert lowest[0] > 0 > lowest[1]
     np.testing.assert_array_equal(fit._indefinite(nothing), [False, True])
+
+
+def test_a_floor_keeps_weak_edges_out():
+    """Two pairs, one strong and one weak; both stand far above chance."""
+    precision = np.eye(6)
+    precision[0, 1] = precision[1, 0] = -0.5
+    precision[2, 3] = precision[3, 2] = -0.05
+    gram = correlation_of(precision, 20000, 0)
+    plain = select_graph(gram, 20000, Candidates())
+    assert list(zip(plain.support.i, plain.support.j, strict=True)) == [(0, 1), (2, 3)]
+    raised = select_graph(gram, 20000, Candidates(), floor=0.1)
+    assert list(zip(raised.support.i, raised.support.j, strict=True)) == [(0, 1)]
+    assert select_graph(gram, 20000, Candidates(), floor=0.9) is None

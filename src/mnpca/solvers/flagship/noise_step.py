@@ -19,6 +19,8 @@ Structure: TypeAlias = Literal["identity", "diagonal", "graph"]
 
 #: Weight of the ridge on each side's covariance, in observations.
 RIDGE = 10.0
+#: A correlation above this is never taken for a remainder of the signal.
+NO_ARTEFACT = 0.1
 #: Variances are kept above this share of their mean.
 VARIANCE_FLOOR = 1e-8
 
@@ -57,6 +59,7 @@ def noise_step(
     col_structure: Structure,
     memory: Memory,
     levels: Levels = STRICT,
+    blur: float = 0.0,
 ) -> NoiseModel:
     """Re-estimate A and B from the residual and the uncertainty of the signal.
 
@@ -64,11 +67,16 @@ def noise_step(
     posterior covariance of the signal seen from that side; each with a ridge. The side with
     more observations comes first; the second one sees its new value. Several matrices, one under
     the other, have one A: ``S1`` is the mean over them.
+
+    `blur` says how far the noise may still be from its end. D is right only if the noise it was
+    computed with is; otherwise the signal leaves correlations of the order sqrt(k) / q among q
+    items, k components. With very many observations they would pass for edges, and as edges they
+    would stay. So edges below ``blur sqrt(k) / q`` do not enter.
     """
     n, p = engine.shape
     row, col = noise.row, noise.col
     if "graph" in (row_structure, col_structure):
-        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory, levels)
+        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory, levels, blur)
     else:
         step = _DiagonalStep(engine, posterior)
     if n >= p:
@@ -107,8 +115,16 @@ class _DiagonalStep:
 class _GraphStep:
     """At least one side with a graph: Gram matrices of the residual."""
 
-    def __init__(self, engine: Engine, posterior: Posterior, memory: Memory, levels: Levels):
+    def __init__(
+        self,
+        engine: Engine,
+        posterior: Posterior,
+        memory: Memory,
+        levels: Levels,
+        blur: float,
+    ):
         self.levels = levels
+        self.blur = blur * float(np.sqrt(posterior.rank))
         self.engine = engine
         self.posterior = posterior
         self.memory = memory
@@ -121,7 +137,8 @@ class _GraphStep:
         )
         m = self.engine.shape[1] * row.copies
         gram = _pooled(gram, row.copies)
-        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, self.levels)
+        floor = self._floor(gram.size)
+        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, self.levels, floor)
         return side.repeated(row.copies)
 
     def col(self, row: NoiseSide, col: NoiseSide, structure: Structure) -> NoiseSide:
@@ -131,7 +148,11 @@ class _GraphStep:
             signal.left, signal.right, row.weights, signal.right, signal.left_spread
         )
         m = self.engine.shape[0]
-        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, self.levels)
+        floor = self._floor(gram.size)
+        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, self.levels, floor)
+
+    def _floor(self, size: int) -> float:
+        return min(self.blur / size, NO_ARTEFACT)
 
 
 def ridged_variances(total: FloatArray, n_observations: int) -> FloatArray:
@@ -191,10 +212,12 @@ def noise_from_gram(
     structure: Structure,
     candidates: Candidates,
     levels: Levels,
+    floor: float = 0.0,
 ) -> NoiseSide:
     """Precision from ``m S``: variances, graph of the correlation, conditional variances.
 
-    The graph fixes the partial correlations; the conditional variances are pooled.
+    The graph fixes the partial correlations; the conditional variances are pooled. Edges with a
+    score below `floor` do not enter.
     """
     diagonal, off_diagonal = uncertainty
     total = gram.diagonal() + diagonal
@@ -203,7 +226,7 @@ def noise_from_gram(
     variances = ridged_variances(total, n_observations)
     gram.extra = off_diagonal
     gram.rescale(1.0 / np.sqrt(variances * (n_observations + RIDGE)))
-    graph = select_graph(gram, n_observations, candidates, levels)
+    graph = select_graph(gram, n_observations, candidates, levels, floor)
     if graph is None:
         return NoiseSide.diagonal(1.0 / pooled_variances(variances, n_observations))
     conditional = pooled_variances(variances / graph.diagonal, n_observations)

@@ -23,6 +23,9 @@ GRAPH_STAGES = 8
 PATIENCE = 3
 #: ... by which is meant a merit higher by this share of e^2, e = sqrt n + sqrt p.
 PROGRESS = 0.005
+#: Blur of the first noise step of a trail (see `noise_step`), and its factor from step to step.
+BLUR = 8.0
+SHARPENING = 0.25
 #: The stages in their order. The last one starts from the best iterate before.
 FROM_SCALES = "graph noise from scales"
 DIAGONAL = "diagonal noise"
@@ -124,8 +127,10 @@ class Search:
         if diagonal:
             row, col = _without_graph(row), _without_graph(col)
         levels = WIDE if self.stage == WIDER else STRICT
+        blur = 0.0 if self.stage == WIDER else BLUR * SHARPENING**self.iteration
+        current = self.current
         noise = noise_step(
-            self.engine, self.current.posterior, self.current.noise, row, col, self.memory, levels
+            self.engine, current.posterior, current.noise, row, col, self.memory, levels, blur
         )
         new = _low_rank(self.engine, noise, settings, self.current.posterior.svd.right)
         # A strong signal stands still long before the level of the noise does.
