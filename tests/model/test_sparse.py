@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mnpca.model.sparse import blocks, components, logdet
+from mnpca.model.sparse import blocks, components, logdet, repeated, side_by_side
 
 
 @pytest.fixture
@@ -43,3 +43,17 @@ def test_logdet_refuses_a_diagonal_that_is_not_positive(diagonal):
 def test_logdet_refuses_an_indefinite_block():
     with pytest.raises(np.linalg.LinAlgError):
         logdet(sp.csr_array(np.array([[1.0, 2.0], [2.0, 1.0]])))
+
+
+def test_matrices_one_under_the_other(matrix):
+    """`repeated` is block diagonal; `side_by_side` puts the rows of one item into one row."""
+    A = sp.csr_array(matrix)
+    assert repeated(A, 6) is A
+    expected = np.kron(np.eye(3), matrix)
+    assert np.array_equal(repeated(A, 18).toarray(), expected)
+    stacked = np.arange(36.0).reshape(12, 3)
+    assert side_by_side(stacked, 12) is stacked
+    found = side_by_side(stacked, 4)
+    assert found.shape == (4, 9)
+    for item in range(4):
+        assert np.array_equal(found[item], stacked[item::4].ravel())
