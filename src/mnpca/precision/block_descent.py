@@ -97,7 +97,8 @@ def _descend(
 ) -> ComponentSolution | None:
     """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
     goal = tol * problem.size
-    target, inner_last = FIRST_CERTIFICATE * goal, min(inner, LAST_INNER * min(tol, LOOSEST))
+    scale = min(tol, LOOSEST)
+    target, inner_last = FIRST_CERTIFICATE * scale * problem.size, min(inner, LAST_INNER * scale)
     iterate, definite = start.iterate, start.definite
     work = np.empty_like(iterate.W)
     total, dual = 0, -np.inf

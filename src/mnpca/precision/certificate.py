@@ -6,14 +6,15 @@ tr(S T) + |alpha o T|_1 = tr(T W), so that the gap of the pair is the sum of l -
 the eigenvalues l of T W - I. There are two ways to it:
 
 - by factors: one Cholesky factorisation each for logdet T and logdet W;
-- by the product T W, which is cheaper for a sparse T. The eigenvalues are real, their squares add
-  up to at most F^2, F the Frobenius norm of T W - I in any units of the variables, and
-  l - log(1 + l) falls faster than l^2: the gap is at most -F - log(1 - F).
+- by the product T W, which is cheaper for a sparse T. With T or W definite the eigenvalues are
+  real, their squares add up to q^2 = tr((T W - I)^2), and (l - log(1 + l)) / l^2 falls with l: the
+  gap is at most -q - log(1 - q). The Frobenius norm of T W - I, in any units of the variables,
+  is an upper bound on q.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from mnpca.precision._kernels.certificate import (
     make_feasible,
     support_size,
     to_csr,
+    trace_of_square,
 )
 from mnpca.precision.iterate import Iterate, Sparse, Start
 from mnpca.precision.problem import Problem
@@ -32,8 +34,6 @@ from mnpca.precision.result import Array, log_determinant
 
 # Up to this share of nonzeros a product with T costs less than a factorisation.
 SPARSE = 1.0 / 12.0
-# Above this gap the bound from the product is more than half as large again as the gap.
-LARGEST_BOUND = 0.3
 # An earlier solution whose cost is within so many gaps of p may be one of the present problem.
 PROMISING = 5.0
 
@@ -103,7 +103,7 @@ def certify(
     ``dual`` is the best dual objective so far. For a sparse precision the iterate gets the feasible
     W of the pair.
     """
-    if goal <= LARGEST_BOUND and support_size(iterate.B) <= SPARSE * problem.size**2:
+    if support_size(iterate.B) <= SPARSE * problem.size**2:
         return _by_product(problem, iterate, goal, definite, work)
     return by_factors(problem, iterate, goal, dual, work)
 
@@ -120,7 +120,8 @@ def certify_start(problem: Problem, start: Start, goal: float) -> Certificate | 
     if abs(cost - problem.size) > PROMISING * goal:
         return None
     move_to_feasible(problem, start.iterate.W, start.precision)
-    square, _ = distance_from_inverse(*start.precision, start.iterate.theta, start.iterate.W)
+    W, theta = start.iterate.W, start.iterate.theta
+    square, _ = distance_from_inverse(*start.precision, theta, W, np.empty((1, len(W))))
     gap = bound(np.sqrt(square))
     if gap > goal:
         return None
@@ -139,22 +140,28 @@ def _by_product(
     B, theta = iterate.B, iterate.theta
     precision = Sparse(*to_csr(B, theta))
     cost, moved = move_to_feasible(problem, iterate.W, precision)
-    square, size = distance_from_inverse(*precision, theta, iterate.W)
+    square, size = distance_from_inverse(*precision, theta, iterate.W, work)
     distance = float(np.sqrt(square))
-    gap, logdet = bound(distance), np.nan
     # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have
     # the same inertia (Lyapunov). For W before its move, X is at most this sum.
     definite = definite and distance + size * moved < 1.0
+    gap = bound(distance)
+    if definite and gap <= goal:
+        return Certificate(precision, cost, np.nan, gap, gap, definite)
     if gap > goal:
-        if 0.5 * square <= goal:
-            # The gap itself may pass where its bound does not.
-            return by_factors(problem, iterate, goal, -np.inf, work)
-        return Certificate(precision, cost, logdet, gap, 0.5 * float(square), definite)
-    if not definite:
-        fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work)
-        logdet = log_determinant(work)
-        if logdet == -np.inf:
-            return Certificate(precision, cost, logdet, np.inf, np.inf)
+        # The eigenvalues' squares add up to the trace of the square, which may be much less.
+        square = min(square, abs(trace_of_square(work)))
+        estimate = 0.5 * float(square)
+        if estimate > goal:
+            return Certificate(precision, cost, np.nan, np.inf, estimate, definite)
+    fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work)
+    logdet = log_determinant(work)
+    gap = bound(np.sqrt(square))
+    if logdet == -np.inf:
+        return Certificate(precision, cost, logdet, np.inf, np.inf)
+    if gap > goal:
+        exact = by_factors(problem, iterate, goal, -np.inf, work)
+        return replace(exact, definite=exact.gap <= goal)
     return Certificate(precision, cost, logdet, gap, gap, definite=True)
 
 

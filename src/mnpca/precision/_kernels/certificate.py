@@ -105,15 +105,16 @@ def linear_cost(S, alpha, diagonal, indptr, columns, values):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def distance_from_inverse(indptr, columns, values, theta, W):
-    """Squared Frobenius norm of T W - I for a sparse T, and the largest row sum of |T|.
+def distance_from_inverse(indptr, columns, values, theta, W, out):
+    """Fill out with T W - I for a sparse T, unless it has room for one row only.
 
-    Both in units in which T has diagonal one: T_ij / sqrt(theta_i theta_j).
+    Returns its squared Frobenius norm and the largest row sum of |T|, both in units in which T
+    has diagonal one: T_ij / sqrt(theta_i theta_j).
     """
     p = W.shape[0]
-    row = np.empty(p)
     total, largest = 0.0, 0.0
     for i in range(p):
+        row = out[i % len(out)]
         first, last = indptr[i], indptr[i + 1]
         for j in range(p):
             row[j] = 0.0
@@ -128,6 +129,20 @@ def distance_from_inverse(indptr, columns, values, theta, W):
             size += abs(values[k]) / np.sqrt(theta[columns[k]])
         largest = max(largest, size / np.sqrt(theta[i]))
     return total, largest
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def trace_of_square(R):
+    """tr(R R), in tiles: the sum of the squared eigenvalues."""
+    p = R.shape[0]
+    total = 0.0
+    tile = 64
+    for i0 in range(0, p, tile):
+        for j0 in range(0, p, tile):
+            for i in range(i0, min(i0 + tile, p)):
+                for j in range(j0, min(j0 + tile, p)):
+                    total += R[i, j] * R[j, i]
+    return total
 
 
 @njit(cache=True, nogil=True)
