@@ -38,7 +38,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
-TESTS = {"model": ["tests/model"], "precision": ["tests/precision"]}
+TESTS = {
+    "model": ["tests/model"],
+    "precision": ["tests/precision", "tests/engines/test_solvers.py"],
+}
 # Keywords that ask for checks or for speed, not for another result.
 QUIET = {"strict", "check_finite", "overwrite_a", "overwrite_b", "copy", "order", "stacklevel"}
 BINARY = {
