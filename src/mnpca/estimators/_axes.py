@@ -23,8 +23,6 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
 
     def _validate_array(self, X, *, reset):
         """Return X as a finite float array with two axes or more."""
-        if 0 in np.shape(X):
-            raise ValueError(f"X holds no entries: its shape is {np.shape(X)}.")
         X = validate_data(
             self,
             without_mask(X),
@@ -34,6 +32,8 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
             order="C",
             ensure_min_samples=2 if reset else 1,
         )
+        if X.size == 0:
+            raise ValueError(f"X holds no entries: its shape is {X.shape}.")
         if reset:
             check_magnitude(X)
             check_variation(X)
