@@ -73,7 +73,7 @@ def solve_component(
     scale = min(tol, LOOSEST)
     solution = None
     if start is not None:
-        certificate = certify_start(problem, start, goal)
+        start, certificate = certify_start(problem, start, goal)
         if certificate is not None:
             return ComponentSolution(start.iterate, certificate, 0)
         # A point on a line through two solutions is nearer than one of them, after a sweep.

@@ -34,8 +34,9 @@ from mnpca.precision.result import Array, log_determinant
 
 # Up to this share of nonzeros a product with T costs less than a factorisation.
 SPARSE = 1.0 / 12.0
-# An earlier solution whose cost is within so many gaps of p may be one of the present problem.
-PROMISING = 5.0
+# An earlier solution whose cost is within so many gaps of p may be one of the present problem; the
+# sweeps from one that is not farther than that need no feasible start.
+PROMISING, FAR = 8.0, 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +109,29 @@ def certify(
     return by_factors(problem, iterate, goal, dual, work)
 
 
-def certify_start(problem: Problem, start: Start, goal: float) -> Certificate | None:
-    """Certify an earlier solution for the present problem; None if its gap is above the goal.
+def certify_start(problem: Problem, start: Start, goal: float) -> tuple[Start, Certificate | None]:
+    """Certify an earlier solution for the present problem, or prepare it as a start.
 
-    Its W is moved to the feasible set unless the cost alone, p at the solution, is too far off.
+    How far its cost is from p, the cost of a solution, tells what it is good for: a certificate,
+    sweeps from W as it is, or, as for a W that may be indefinite, sweeps from a feasible W, where
+    conditional variances stay positive.
     """
     if start.precision is None:
-        return None
+        return start, None
+    W, theta = start.iterate.W, start.iterate.theta
     S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
     cost = float(linear_cost(S, alpha, diagonal, *start.precision))
-    if abs(cost - problem.size) > PROMISING * goal:
-        return None
-    move_to_feasible(problem, start.iterate.W, start.precision)
-    W, theta = start.iterate.W, start.iterate.theta
+    off = abs(cost - problem.size)
+    if start.definite and PROMISING * goal < off <= FAR * goal:
+        return start, None
+    move_to_feasible(problem, W, start.precision)
+    if off > PROMISING * goal:
+        return replace(start, definite=False), None
     square, _ = distance_from_inverse(*start.precision, theta, W, np.empty((1, len(W))))
     gap = bound(np.sqrt(square))
     if gap > goal:
-        return None
-    return Certificate(start.precision, cost, start.logdet, gap, gap, definite=True)
+        return replace(start, definite=gap < np.inf), None
+    return start, Certificate(start.precision, cost, start.logdet, gap, gap, definite=True)
 
 
 def move_to_feasible(problem: Problem, W: Array, precision: Sparse) -> tuple[float, float]:

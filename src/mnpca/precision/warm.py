@@ -14,16 +14,10 @@ from mnpca.precision.result import Array, Block, Index, PrecisionResult
 
 
 def restart(result: PrecisionResult, index: Index, problem: Problem) -> Start:
-    """Start the problem of the variables in index from an earlier result for all variables.
-
-    A W that is known to be definite may be outside the dual's feasible set: the first sweep leads
-    there. Another one is moved there, where conditional variances stay positive.
-    """
+    """Start the problem of the variables in index from an earlier result for all variables."""
     iterate, precision = recall(result, index, problem.diagonal)
     blocks, whole = _blocks_within(result, index)
     definite = all(block.definite for block in blocks)
-    if not definite:
-        move_to_feasible(problem, iterate.W, precision)
     # Parts of components are principal submatrices: definite, but of unknown determinant.
     logdet = _log_determinant(result, index, blocks, iterate.theta) if whole else np.nan
     return Start(iterate, precision, logdet, definite)
