@@ -95,7 +95,8 @@ def fit_tensor(
     loop.begin() if resume is None else loop.restore(resume)
     while loop.stage != DONE:
         loop.advance()
-        report(Progress(loop.shown, loop.iteration, loop.history[-1][2], loop.state))
+        stage, iteration, score, _ = loop.history[-1]
+        report(Progress(stage, iteration, score, loop.state))
     return loop.result(offset, scale)
 
 
@@ -110,7 +111,6 @@ class _Loop:
     max_iter: int
     tol: float
     stage: str = DIAGONAL
-    shown: str = DIAGONAL
     iteration: int = 0
     converged: bool = False
     noise: list[NoiseSide] = field(default_factory=list)
@@ -132,7 +132,6 @@ class _Loop:
         self.signal = self._low_rank(before)
         change = max(relative_change(self.signal, before), abs(self._level() - level))
         self.iteration += 1
-        self.shown = self.stage
         self.history.append((self.stage, self.iteration, self.score(), change))
         self.converged = change < self.tol and self.iteration > 1
         most = self.max_iter if self.stage == DIAGONAL else GRAPH_STEPS
@@ -161,17 +160,14 @@ class _Loop:
         )
         free = [axis for axis, structure in enumerate(self.structures) if structure != "unit"]
         noise = list(self.noise)
-        shrink = np.ones(len(noise))
         if free:
-            # The last estimated axis carries the units; its factor is orthonormal in its metric.
             noise[free[-1]] = noise[free[-1]].scaled(scale**-2)
-            shrink[free[-1]] = scale
-        factors = tuple(
-            None if factor is None else factor * unit
-            for factor, unit in zip(factors, shrink, strict=True)
-        )
-        if not free or factors[free[-1]] is None:
+        last = factors[free[-1]] if free else None
+        if last is None:
             core = core * scale
+        else:
+            # The last estimated axis carries the units; its factor stays orthonormal in its metric.
+            factors = (*factors[: free[-1]], last * scale, *factors[free[-1] + 1 :])
         mean = None if mean is None else mean * scale + offset
         constant = self.data.size * np.log(scale)
         history = [(stage, i, score - constant, change) for stage, i, score, change in self.history]

@@ -110,7 +110,7 @@ def first_axis_mean(data: FloatArray, side: NoiseSide) -> FloatArray:
 
 
 def leading(matrix: FloatArray, rank: int) -> FloatArray:
-    """Return the leading left singular vectors of a matrix, by the smaller of its Grams."""
+    """Return the leading left singular vectors of a matrix."""
     if matrix.shape[0] <= matrix.shape[1]:
         _, vectors = np.linalg.eigh(matrix @ matrix.T)
         return np.asarray(vectors[:, ::-1][:, :rank])
@@ -142,14 +142,14 @@ def _near_start(start: Tucker, noise: Sequence[NoiseSide]) -> Bases:
 
 def _identified(
     white: FloatArray,
-    bases: list[FloatArray | None],
+    bases: Bases,
     noise: Sequence[NoiseSide],
     mean: FloatArray | None,
 ) -> Tucker:
     """Rotate the bases so that the core is all-orthogonal, fix signs, and leave the whitening."""
     core = times_all(white, _transposed(bases))
-    rotations: list[FloatArray | None] = []
-    factors: list[FloatArray | None] = []
+    rotations: Bases = []
+    factors: Bases = []
     for axis, basis in enumerate(bases):
         if basis is None:
             rotations.append(None)
@@ -168,5 +168,5 @@ def _identified(
     return Tucker(core, tuple(factors), mean)
 
 
-def _transposed(matrices: Sequence[FloatArray | None]) -> list[FloatArray | None]:
+def _transposed(matrices: Bases) -> Bases:
     return [None if matrix is None else matrix.T for matrix in matrices]
