@@ -87,6 +87,17 @@ def test_a_dask_array_does_too_whatever_its_chunks(data, in_memory, small_blocks
     assert_same_model(MNPCA(2, noise="graph").fit(da.from_array(data.Y, chunks=chunks)), in_memory)
 
 
+def test_any_scheduler_of_dask_will_do(data):
+    import dask
+
+    X = da.from_array(data.Y[:100], chunks=(40, 100))
+    expected = engine_for(X).standardised(np.zeros(100), 2.0).times(np.eye(100, 3))
+    with dask.config.set(scheduler="processes", num_workers=1):
+        engine = engine_for(X).standardised(np.zeros(100), 2.0)
+        np.testing.assert_array_equal(engine.times(np.eye(100, 3)), expected)
+    np.testing.assert_allclose(expected, data.Y[:100, :3] / 2.0, rtol=1e-6)
+
+
 def test_neither_do_threads_change_anything(mapped, in_memory):
     assert_same_model(MNPCA(2, noise="graph", n_jobs=2).fit(mapped), in_memory)
 

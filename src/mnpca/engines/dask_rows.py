@@ -17,6 +17,7 @@ from dask.delayed import Delayed, delayed
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.rows import ROW_UNIT, LocalRows, scratch
+from mnpca.engines.threads import slices
 
 # Its settings must be there before one of them is changed for a while: Dask would otherwise take
 # all of them away again with the changed one.
@@ -25,6 +26,8 @@ with contextlib.suppress(ImportError):
 
 #: Terms that one task adds up.
 FAN_IN = 8
+#: Blocks that are computed together on their way to a file.
+AT_ONCE = 8
 
 
 class DaskRows:
@@ -98,11 +101,11 @@ class DaskRows:
         blocks = self._calls(function, shared, ())
         if on_cluster():
             return DaskRows(_persist(blocks), self._lengths, self.shape[1], dtype)
-        # Without workers to hold the blocks, a file does.
+        # Without workers to hold the blocks, a file does; some blocks at a time go there.
         matrix = scratch(self.shape, dtype)
-        write = delayed(_write, pure=False)
-        target = delayed(matrix, traverse=False, pure=False)
-        _compute([write(target, part, b) for part, b in zip(self.parts, blocks, strict=True)])
+        for some in slices(len(blocks), AT_ONCE):
+            for part, block in zip(self.parts[some], _compute(blocks[some]), strict=True):
+                matrix[part] = block
         return LocalRows(matrix)
 
     def derived(self, width, function, shared, *along):  # noqa: D102 - see Rows
@@ -192,7 +195,3 @@ def _take(block: FloatArray, where: IntArray) -> FloatArray:
 
 def _assemble(pieces: list[FloatArray], order: IntArray) -> FloatArray:
     return np.concatenate(pieces)[order]
-
-
-def _write(matrix: FloatArray, part: slice, block: FloatArray) -> None:
-    matrix[part] = block
