@@ -74,3 +74,13 @@ def test_an_earlier_choice_is_forgotten():
     X, _ = chain_samples()
     model = SparsePrecision("bic").fit(X).set_params(alpha=0.1).fit(X)
     assert not hasattr(model, "criterion_")
+
+
+@pytest.mark.parametrize(("alpha", "lines"), [(0.2, 1), ("bic", None)])
+def test_verbose_tells_the_penalties_and_the_result(alpha, lines, capsys):
+    X, _ = chain_samples()
+    model = SparsePrecision(alpha=alpha, verbose=1).fit(X)
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == (lines or len(model.alphas_) + 1)
+    edges = (model.precision_.nnz - 12) // 2
+    assert told[-1].startswith(f"[SparsePrecision] penalty {model.alpha_:.4g}: {edges} edges")

@@ -78,6 +78,9 @@ def test_newton_takes_over_where_block_descent_may_not_go_on(monkeypatch):
     monkeypatch.setattr(block_descent, "MIN_SWEEPS", 1)
     after_one_sweep = sparse_precision(S, 0.1, tol=1e-9)
     assert_allclose(after_one_sweep.objective, expected.objective, atol=1e-7)
+    monkeypatch.setattr(block_descent, "suits", lambda problem: False)
+    after_one_sweep = sparse_precision(S, 0.1, tol=1e-9)
+    assert_allclose(after_one_sweep.objective, expected.objective, atol=1e-7)
     monkeypatch.setattr(block_descent, "_descend", lambda *args, **options: None)
     assert_allclose(sparse_precision(S, 0.1, tol=1e-9).objective, expected.objective, atol=1e-7)
 
