@@ -153,3 +153,12 @@ np.testing.assert_allclose(*(np.asarray(signal) for signal in signals), atol=1e-
 def test_dask_needs_nothing_imported_first():
     pytest.importorskip("dask.array")
     subprocess.run([sys.executable, "-c", DASK], check=True)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_tensors_of_any_unit(scale):
+    torch = pytest.importorskip("torch")
+    near, far = several().fit(torch.from_numpy(X)), several().fit(torch.from_numpy(scale * X))
+    assert far.noise_variance_ == pytest.approx(near.noise_variance_, rel=1e-5)
+    expected = near.score(torch.from_numpy(X)) - X.shape[1] * np.log(scale)
+    assert far.score(torch.from_numpy(scale * X)) == pytest.approx(expected, rel=1e-6)

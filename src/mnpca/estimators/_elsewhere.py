@@ -105,9 +105,12 @@ def training_moments(X, mean, weighted, col_precision):
     weighted : array of shape (p, k)
         ``B W``.
     """
-    engine = engine_for(X).standardised(mean, 1.0)
+    engine = engine_for(X)
+    # The engine computes in single precision, which has no room for data of any unit.
+    scale = float(np.sqrt(engine.mean_square(mean))) or 1.0
+    engine = engine.standardised(mean, scale)
     ones = np.ones(engine.shape[0])
-    return engine.times(weighted), engine.weighted_norm(ones, col_precision)
+    return engine.times(scale * weighted), engine.weighted_norm(ones, scale**2 * col_precision)
 
 
 def project(X, transform, mean):
