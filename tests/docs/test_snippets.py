@@ -36,9 +36,10 @@ def blocks(page, language):
 
 def skip_without_extras(name):
     """What is about an optional package needs it."""
-    for package in ("anndata",):
-        if package in name:
-            pytest.importorskip(package)
+    for part, packages in (("anndata", ["anndata"]), ("scale.md", ["torch", "dask"])):
+        if part in name:
+            for package in packages:
+                pytest.importorskip(package)
 
 
 def reference_names():

@@ -186,3 +186,18 @@ def test_constant_columns_and_rows():
     Y[5] = 0.0
     fit = fit_flagship(Y, 2)
     assert np.isfinite(fit.denoised()).all()
+
+
+def test_very_many_rows_bring_no_false_edges_among_columns():
+    """Remainders of the signal, tiny but far above chance here, must not pass for edges."""
+    n, p = 30_000, 60
+    rng = np.random.default_rng(0)
+    first = 2 * np.arange(p // 4)
+    B = np.eye(p)
+    B[first, first + 1] = B[first + 1, first] = -0.5
+    noise = rng.standard_normal((n, p)) @ np.linalg.cholesky(np.linalg.inv(B)).T
+    signal = 0.3 * rng.standard_normal((n, 2)) @ rng.standard_normal((2, p))
+    fit = fit_flagship(signal + noise, 2, row_noise="diagonal", col_noise="graph", center=False)
+    found = fit.col_noise.precision.toarray() != 0
+    assert found[first, first + 1].all()
+    assert fit.col_noise.n_edges <= len(first) + 2

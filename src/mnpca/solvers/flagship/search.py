@@ -24,8 +24,8 @@ PATIENCE = 3
 #: ... by which is meant a merit higher by this share of e^2, e = sqrt n + sqrt p.
 PROGRESS = 0.005
 #: Blur of the first noise step of a trail (see `noise_step`), and its factor from step to step.
-BLUR = 8.0
-SHARPENING = 0.25
+BLUR = 16.0
+SHARPENING = 0.5
 #: The stages in their order. The last one starts from the best iterate before.
 FROM_SCALES = "graph noise from scales"
 DIAGONAL = "diagonal noise"
