@@ -299,5 +299,5 @@ def observed_shares(
 
 
 def _change(new: FloatArray, old: FloatArray) -> float:
-    size = max(float(np.linalg.norm(new)), np.finfo(float).tiny)
+    size = max(float(np.linalg.norm(new)), float(np.linalg.norm(old)), np.finfo(float).tiny)
     return float(np.linalg.norm(new - old)) / size
