@@ -43,7 +43,17 @@ TESTS = {
     "precision": ["tests/precision", "tests/engines/test_solvers.py"],
 }
 # Keywords that ask for checks or for speed, not for another result.
-QUIET = {"strict", "check_finite", "overwrite_a", "overwrite_b", "copy", "order", "stacklevel"}
+QUIET = {
+    "strict",
+    "check_finite",
+    "overwrite_a",
+    "overwrite_b",
+    "copy",
+    "order",
+    "stacklevel",
+    "hermitian",
+    "directed",
+}
 BINARY = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -70,13 +80,17 @@ COMPARE = {
 
 
 class Mutant(NamedTuple):
-    """A change: its file, number within the file, line, what it does, and the function it is in."""
+    """A change: its file, number within the file, line, what it does, and the function it is in.
+
+    `place` counts the same change in the same line.
+    """
 
     file: str
     number: int
     line: int
     change: str
     function: str | None
+    place: int
 
 
 class Mutator(ast.NodeTransformer):
@@ -184,7 +198,10 @@ def mutants(part):
         mutator = Mutator()
         mutator.visit(ast.parse(path.read_text()))
         name = str(path.relative_to(ROOT))
-        found += [Mutant(name, i, *change) for i, change in enumerate(mutator.found)]
+        seen = Counter()
+        for i, (line, change, function) in enumerate(mutator.found):
+            found.append(Mutant(name, i, line, change, function, seen[line, change]))
+            seen[line, change] += 1
     return found
 
 
@@ -451,7 +468,7 @@ class Known:
         return (ROOT / mutant.file).read_text().splitlines()[mutant.line - 1].strip()
 
     def _key(self, mutant):
-        return f"{mutant.file}:{mutant.number}:{mutant.line}:{mutant.change}:{self._text(mutant)}"
+        return f"{mutant.file}: {self._text(mutant)}: {mutant.change} ({mutant.place})"
 
 
 def main():

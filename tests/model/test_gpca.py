@@ -113,6 +113,7 @@ def test_truncated_svd_of_a_small_matrix(shape):
     found = truncated_svd(Y, 3)
     u, values, vt = np.linalg.svd(Y, full_matrices=False)
     np.testing.assert_allclose(found.singular_values, values[:3])
+    assert found.n_iter == 1
     np.testing.assert_allclose(found.low_rank().dense(), (u[:, :3] * values[:3]) @ vt[:3])
 
 

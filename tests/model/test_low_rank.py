@@ -30,6 +30,12 @@ def test_ties_go_to_the_first_feature_and_a_zero_loading_stays():
     assert np.array_equal(fixed.left, [[-1.0, 1.0]])
 
 
+def test_one_component():
+    fixed = fix_signs(np.array([[1.0], [2.0]]), np.array([[1.0], [-3.0]]))
+    assert np.array_equal(fixed.right, [[-1.0], [3.0]])
+    assert np.array_equal(fixed.left, [[-1.0], [-2.0]])
+
+
 def test_no_components():
     fixed = fix_signs(np.zeros((3, 0)), np.zeros((2, 0)))
     assert fixed.dense().shape == (3, 2)
