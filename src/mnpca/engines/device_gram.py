@@ -25,7 +25,7 @@ from mnpca.engines.threads import slices
 #: Rows and columns of one tile of the screening pass, on an accelerator and on the host.
 DEVICE_TILE = 8192
 HOST_TILE = 1024
-#: TF32 is off by less than this share of the product of two items' lengths.
+#: A search in TF32 proposes entries down to this share below the level; float32 decides.
 ROUGH = 1e-3
 
 

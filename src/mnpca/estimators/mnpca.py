@@ -205,7 +205,9 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         X : array-like of shape (n_samples, n_features) or (n_matrices, n_samples, n_features)
             Data: one matrix, or several as an array with three axes or as a list. A dask array,
             and a memory-mapped one with at least as many rows as columns, is read in blocks of
-            rows and need not fit into memory.
+            rows and need not fit into memory. A torch tensor, CuPy array or other array of the
+            array API standard is fitted where it lives; fitted arrays and what `transform`,
+            `inverse_transform` and `denoise` return then belong to its library and device.
         y : None
             Ignored.
         row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
