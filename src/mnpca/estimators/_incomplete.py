@@ -121,9 +121,9 @@ class IncompleteMixin:
         check_is_fitted(self)
         if self._as_complete(X, row_covariates):
             return super().transform(X)
-        rows, _, dtype, n_matrices = self._centred_rows(X, row_covariates, least=1)
-        scores = observed_scores(rows, self.col_precision_, self._all_loadings())
-        return unstack(scores[:, : self.n_components_].astype(dtype, copy=False), n_matrices)
+        X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=1)
+        scores = observed_scores(X - offset, self.col_precision_, self._all_loadings())
+        return unstack(scores[:, : self.n_components_].astype(X.dtype, copy=False), n_matrices)
 
     def score_samples(self, X, *, row_covariates=None):
         """Log-likelihood of each row, seen as a new one; of its observed cells, if it has holes.
@@ -137,8 +137,8 @@ class IncompleteMixin:
         check_is_fitted(self)
         if self._as_complete(X, row_covariates):
             return super().score_samples(X)
-        rows, _, _, n_matrices = self._centred_rows(X, row_covariates, least=1)
-        return unstack(observed_log_likelihood(rows, self._row_model()), n_matrices)
+        X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=1)
+        return unstack(observed_log_likelihood(X - offset, self._row_model()), n_matrices)
 
     def score(self, X, y=None, *, row_covariates=None):
         """Mean log-likelihood per row of held-out rows."""
@@ -177,9 +177,10 @@ class IncompleteMixin:
                 )
             filled, std = self.completed_.copy(), self.completed_std_.copy()
             return (filled, std) if return_std else filled
-        rows, offset, dtype, n_matrices = self._centred_rows(X, row_covariates, least=0)
-        filled, variances = predict_missing(rows, self._row_model())
-        filled = unstack((filled + offset).astype(dtype, copy=False), n_matrices)
+        X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=0)
+        filled, variances = predict_missing(X - offset, self._row_model())
+        filled = np.where(np.isnan(X), filled + offset, X).astype(X.dtype, copy=False)
+        filled = unstack(filled, n_matrices)
         return (filled, unstack(np.sqrt(variances), n_matrices)) if return_std else filled
 
     def plain_view(self, X):
@@ -213,8 +214,8 @@ class IncompleteMixin:
             return False
         return not (self._holes_allowed and _has_holes(X))
 
-    def _centred_rows(self, X, row_covariates, *, least):
-        """Return checked rows less mean and effects, these, the type of X and its matrices.
+    def _rows_and_offset(self, X, row_covariates, *, least):
+        """Return checked rows, their mean and covariate effects, and the number of matrices.
 
         `least` is the number of observed cells that every row must have.
         """
@@ -247,7 +248,7 @@ class IncompleteMixin:
                     f"{len(means)}."
                 )
             offset = offset + (known - means) @ self.row_coef_
-        return X - offset, offset, X.dtype, n_matrices
+        return X, offset, n_matrices
 
     def _known(self, name):
         """Return a fitted attribute that models of earlier versions do not have."""

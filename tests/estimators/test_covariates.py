@@ -1,0 +1,159 @@
+"""Effects of known covariates through the estimators."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import mnpca
+from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
+from mnpca.datasets import chain_precision, make_paper_small
+from mnpca.model.whiteness import ModelCheckWarning
+from mnpca.report import collect, render
+
+N, P = 100, 50
+DATA = make_paper_small(
+    c=8, seed=1000, n_samples=N, n_features=P, row_precision=chain_precision(N, 0.8)
+)
+RNG = np.random.default_rng(0)
+BATCH = RNG.integers(0, 3, N)
+Z = np.column_stack([np.eye(3)[BATCH], RNG.standard_normal(N)])
+EFFECTS = RNG.standard_normal((4, P))
+C = RNG.standard_normal((P, 1))
+H = RNG.standard_normal((N, 1))
+X = DATA.Y + Z @ EFFECTS + H @ C.T
+
+ESTIMATORS = {
+    "flagship": MNPCA(2, noise="graph", center=True),
+    "likelihood": LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3),
+    "wasserstein": WassersteinMNPCA(2, tol=1e-3),
+}
+
+
+@pytest.fixture(params=ESTIMATORS, name="estimator")
+def _estimator(request):
+    return clone(ESTIMATORS[request.param])
+
+
+def fit(estimator, X=X, **arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelCheckWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(X, **arguments)
+
+
+def test_coefficients_are_generalised_least_squares_under_the_fitted_noise(estimator):
+    model = fit(estimator, row_covariates=Z, col_covariates=C)
+    rows, cols = model.row_precision_.toarray(), model.col_precision_.toarray()
+    design = np.column_stack([Z - Z.mean(axis=0), np.ones(N)])
+    rest = X - model.denoise()
+    coef = np.linalg.lstsq(
+        np.linalg.cholesky(rows).T @ design, np.linalg.cholesky(rows).T @ rest, rcond=1e-8
+    )[0][:-1]
+    # Indicators of all batches beside a mean: only what the coefficients predict is determined.
+    centred = Z - Z.mean(axis=0)
+    assert centred @ model.row_coef_ == pytest.approx(centred @ coef, abs=1e-6)
+    rest = rest - centred @ coef
+    weight = cols @ C
+    assert model.col_coef_ == pytest.approx(rest @ weight / (C.T @ weight), abs=1e-6)
+
+
+def test_effects_are_nearer_than_by_least_squares_before():
+    """Neighbouring rows share noise, which ordinary least squares does not know."""
+    n, p = 150, 120
+    rng = np.random.default_rng(0)
+    known = np.eye(3)[rng.integers(0, 3, n)]
+    centred, effects = known - known.mean(axis=0), rng.standard_normal((3, p))
+    errors = []
+    for seed in (1001, 1002, 1003):
+        data = make_paper_small(
+            c=8, seed=seed, n_samples=n, n_features=p, row_precision=chain_precision(n, 0.8)
+        )
+        matrix = data.Y + known @ effects
+        before = np.linalg.pinv(centred) @ matrix
+        inside = fit(clone(ESTIMATORS["flagship"]), matrix, row_covariates=known).row_coef_
+        errors.append([np.linalg.norm(centred @ (coef - effects)) for coef in (before, inside)])
+    before, inside = np.mean(errors, axis=0)
+    assert inside < 0.85 * before
+
+
+def test_scores_and_signal_are_free_of_the_effects(estimator):
+    model = fit(estimator, row_covariates=Z, col_covariates=C)
+    other = fit(clone(estimator), X + 5 * Z @ EFFECTS, row_covariates=Z, col_covariates=C)
+    scores = model.transform(X, row_covariates=Z)
+    moved = other.transform(X + 5 * Z @ EFFECTS, row_covariates=Z)
+    assert np.corrcoef(scores[:, 0], moved[:, 0])[0, 1] == pytest.approx(1.0, abs=1e-3)
+    # Covariates are used less their means, so their mean effect is in the mean row.
+    assert other.denoise() - other.mean_ == pytest.approx(model.denoise() - model.mean_, abs=0.2)
+    # Column covariates are known loadings: their multiples change no score.
+    shifted = model.transform(X + 3.0 * np.ones((N, 1)) @ C.T, row_covariates=Z)
+    assert shifted == pytest.approx(scores, abs=1e-8)
+    assert np.isfinite(model.score(X, row_covariates=Z))
+
+
+def test_fit_transform_is_fit_and_transform(estimator):
+    scores = clone(estimator).set_params(max_iter=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        both = scores.fit_transform(X, row_covariates=Z)
+    assert np.array_equal(both, scores.transform(X, row_covariates=Z))
+
+
+def test_covariates_and_holes_together():
+    holes = np.random.default_rng(1).random(X.shape) < 0.15
+    estimator = clone(ESTIMATORS["flagship"])
+    model = fit(estimator, np.where(holes, np.nan, X), row_covariates=Z, col_covariates=C)
+    filled, std = model.impute(return_std=True)
+    error = np.abs(filled - X)[holes]
+    means = np.nanmean(np.where(holes, np.nan, X), axis=0)
+    assert np.sqrt(np.mean(error**2)) < 0.8 * np.sqrt(np.mean((means - X)[holes] ** 2))
+    assert 0.8 < np.mean(error < 1.6449 * std[holes]) < 0.97
+    rows = np.where(holes, np.nan, X)[:5]
+    again = model.impute(rows, row_covariates=Z[:5])
+    assert np.array_equal(again[~holes[:5]], X[:5][~holes[:5]])
+    assert model.transform(rows, row_covariates=Z[:5]).shape == (5, 2)
+
+
+def test_without_a_mean_covariates_are_used_as_they_are():
+    model = fit(MNPCA(2, noise="diagonal", center=False), row_covariates=Z)
+    assert np.all(model.row_covariates_mean_ == 0.0)
+    assert np.all(model.mean_ == 0.0)
+
+
+def test_files_and_reports_keep_them(estimator, tmp_path):
+    model = fit(estimator, row_covariates=Z, col_covariates=C)
+    again = mnpca.load(model.save(tmp_path / "model") and tmp_path / "model")
+    assert np.array_equal(
+        again.transform(X, row_covariates=Z), model.transform(X, row_covariates=Z)
+    )
+    assert "report" in render(collect(model, X)).lower()
+
+
+def test_checkpoints_know_the_covariates(tmp_path):
+    path = tmp_path / "fit.ckpt"
+    estimator = clone(ESTIMATORS["flagship"])
+    whole = fit(estimator, row_covariates=Z, checkpoint=path)
+    resumed = fit(clone(estimator), row_covariates=Z, resume_from=path)
+    assert np.array_equal(resumed.row_coef_, whole.row_coef_)
+    with pytest.raises(ValueError, match="other data"):
+        fit(clone(estimator), row_covariates=2 * Z, resume_from=path)
+
+
+def test_wrong_covariates_are_refused(estimator):
+    with pytest.raises(ValueError, match="row_covariates must have a row for each of the 100 rows"):
+        estimator.fit(X, row_covariates=Z[:-1])
+    with pytest.raises(ValueError, match="col_covariates must have a row for each of the 50 col"):
+        estimator.fit(X, col_covariates=C[:-1])
+    with pytest.raises(ValueError, match="row_covariates contains NaN"):
+        estimator.fit(X, row_covariates=np.full((N, 1), np.nan))
+    model = fit(estimator, row_covariates=Z)
+    with pytest.raises(ValueError, match="fitted with row_covariates"):
+        model.transform(X)
+    with pytest.raises(ValueError, match="has 3 columns"):
+        model.transform(X, row_covariates=Z[:, :3])
+    plain = fit(clone(estimator))
+    assert plain.row_coef_ is None
+    with pytest.raises(ValueError, match="fitted without"):
+        plain.transform(X, row_covariates=Z)

@@ -1,0 +1,244 @@
+"""Matrices with holes through the estimators."""
+
+import functools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import mnpca
+import mnpca.estimators._progress as progress_module
+from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
+from mnpca.datasets import (
+    chain_precision,
+    make_low_rank_matrix_normal,
+    make_paper_small,
+    random_sparse_precision,
+)
+from mnpca.metrics import psnr
+from mnpca.model.whiteness import ModelCheckWarning
+from mnpca.report import collect, render
+
+N, P = 80, 50
+RNG = np.random.default_rng(7)
+DATA = make_low_rank_matrix_normal(
+    N,
+    P,
+    signal=1.5 * RNG.standard_normal((N, 2)) @ RNG.standard_normal((2, P)),
+    row_precision=random_sparse_precision(N, 0.03, 8, 1),
+    col_precision=random_sparse_precision(P, 0.05, 8, 2),
+    random_state=3,
+)
+HOLES = np.random.default_rng(0).random(DATA.Y.shape) < 0.2
+Y = np.where(HOLES, np.nan, DATA.Y)
+
+ESTIMATORS = {
+    "flagship": MNPCA(2, noise="graph"),
+    "diagonal": MNPCA(2, noise="diagonal"),
+    "likelihood": LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3),
+    "wasserstein": WassersteinMNPCA(2, tol=1e-3),
+}
+
+
+@pytest.fixture(params=ESTIMATORS, name="name")
+def _name(request):
+    return request.param
+
+
+def fit(estimator, X, **arguments):
+    with warnings.catch_warnings():
+        # The structure of the noise is given, and need not be the right one.
+        warnings.simplefilter("ignore", ModelCheckWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return estimator.fit(X, **arguments)
+
+
+@functools.cache
+def fitted(name, complete=False):
+    """Return a fit that no test changes."""
+    return fit(clone(ESTIMATORS[name]), DATA.Y if complete else Y)
+
+
+def error(filled, holes=HOLES, truth=DATA.Y):
+    return np.sqrt(np.mean((np.broadcast_to(filled, truth.shape) - truth)[holes] ** 2))
+
+
+def coverage(filled, std, holes=HOLES, truth=DATA.Y):
+    return np.mean(np.abs(filled - truth)[holes] < 1.6449 * std[holes])
+
+
+def test_holes_are_filled_near_the_level_of_the_noise(name):
+    filled, std = fitted(name).impute(return_std=True)
+    assert error(filled) < 1.2 * error(DATA.signal)
+    assert error(filled) < 0.7 * error(np.nanmean(Y, axis=0))
+    assert np.array_equal(filled[~HOLES], DATA.Y[~HOLES])
+    assert np.all(std[~HOLES] == 0.0)
+    assert np.all(std[HOLES] > 0.0)
+    least, most = (0.85, 0.95) if name in ("flagship", "diagonal") else (0.75, 0.97)
+    assert least < coverage(filled, std) < most
+    assert np.array_equal(fitted(name).missing_, HOLES)
+
+
+def test_the_signal_loses_little(name):
+    complete = psnr(fitted(name, complete=True).denoise(), DATA.signal)
+    assert psnr(fitted(name).denoise(), DATA.signal) > complete - 2.0
+
+
+def test_standard_errors_of_the_signal_are_calibrated():
+    signal, std = fitted("flagship").denoise(return_std=True)
+    assert 0.85 < coverage(signal, std, np.ones_like(HOLES), DATA.signal) < 0.96
+
+
+def test_a_complete_matrix_is_fitted_as_ever(name):
+    model = fitted(name, complete=True)
+    assert model.missing_ is None
+    refuses = fit(clone(ESTIMATORS[name]).set_params(missing="error"), DATA.Y)
+    assert np.array_equal(model.denoise(), refuses.denoise())
+    with pytest.raises(ValueError, match="no missing values"):
+        model.impute()
+    assert not refuses.__sklearn_tags__().input_tags.allow_nan
+    for method in (refuses.fit, refuses.transform, refuses.score_samples):
+        with pytest.raises(ValueError, match="NaN"):
+            method(Y)
+
+
+def test_the_fit_can_be_repeated_and_does_not_touch_x(name):
+    X = Y.copy()
+    again = clone(ESTIMATORS[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = again.fit_transform(X)
+    assert np.array_equal(X, Y, equal_nan=True)
+    assert np.array_equal(again.impute(), fitted(name).impute())
+    assert np.array_equal(scores, fitted(name).transform(Y))
+
+
+def test_rows_with_holes_are_projected_from_what_they_show(name):
+    model = fitted(name)
+    scores, complete = model.transform(Y), model.transform(DATA.Y)
+    assert np.corrcoef(scores[:, 0], complete[:, 0])[0, 1] > 0.99
+    one_hole = DATA.Y.copy()
+    one_hole[0, 0] = np.nan
+    assert model.transform(one_hole)[1:] == pytest.approx(complete[1:])
+    assert model.score(Y) > model.score(DATA.Y)  # fewer cells, each of density below one
+
+
+def test_new_rows_are_imputed_with_calibrated_errors():
+    train, test = DATA.Y[:60], DATA.Y[60:]
+    model = fit(MNPCA(2, noise="diagonal"), train)
+    holes = np.random.default_rng(5).random(test.shape) < 0.3
+    filled, std = model.impute(np.where(holes, np.nan, test), return_std=True)
+    assert error(filled, holes, test) < 0.7 * error(model.mean_, holes, test)
+    assert 0.83 < coverage(filled, std, holes, test) < 0.96
+
+
+def test_a_row_without_any_value():
+    model = fitted("diagonal", complete=True)
+    rows = DATA.Y[:3].copy()
+    rows[1] = np.nan
+    assert model.impute(rows)[1] == pytest.approx(model.mean_)
+    for method in (model.transform, model.score_samples):
+        with pytest.raises(ValueError, match="Row 1 of X has no observed value"):
+            method(rows)
+
+
+@pytest.mark.parametrize(("axis", "side"), [(0, "Row 4"), (1, "Column 4")])
+def test_fits_refuse_rows_and_columns_without_any_value(name, axis, side):
+    X = DATA.Y.copy()
+    np.moveaxis(X, axis, 0)[4] = np.nan
+    with pytest.raises(ValueError, match=f"{side} of X has no observed value"):
+        clone(ESTIMATORS[name]).fit(X)
+
+
+def test_blocks_and_unequal_missingness():
+    holes = np.random.default_rng(1).random(DATA.Y.shape) < np.linspace(0.0, 0.6, N)[:, None]
+    holes[:25, :15] = True
+    X = np.where(holes, np.nan, DATA.Y)
+    model = fit(MNPCA(2, noise="graph"), X)
+    filled, std = model.impute(return_std=True)
+    assert error(filled, holes) < 0.7 * error(np.nanmean(X, axis=0), holes)
+    assert 0.83 < coverage(filled, std, holes) < 0.96
+    # Rows that were hardly observed have larger standard errors of their signal.
+    _, signal_std = model.denoise(return_std=True)
+    assert signal_std[65:].mean() > 1.1 * signal_std[25:40].mean()
+
+
+def test_the_noise_network_helps():
+    """Where rows are correlated in time, a hole's neighbours tell more than the signal does."""
+    data = make_paper_small(
+        c=8, seed=3, n_samples=120, n_features=50, row_precision=chain_precision(120, 0.9)
+    )
+    holes = np.random.default_rng(0).random(data.Y.shape) < 0.1
+    X = np.where(holes, np.nan, data.Y)
+    graph = fit(MNPCA(2, noise="graph"), X).impute()
+    diagonal = fit(MNPCA(2, noise="diagonal"), X).impute()
+    assert error(graph, holes, data.Y) < 0.85 * error(diagonal, holes, data.Y)
+
+
+def test_rank_and_noise_are_chosen():
+    data = make_paper_small(c=32, seed=1)
+    holes = np.random.default_rng(0).random(data.Y.shape) < 0.2
+    model = MNPCA().fit(np.where(holes, np.nan, data.Y))
+    assert model.n_components_ == 2
+    assert model.noise_["structure"] == "graph"
+    assert model.model_check_["white"]
+    assert psnr(model.denoise(), data.signal) > 15
+
+
+def test_no_component_and_outliers_with_holes():
+    empty = fit(MNPCA(0, noise="diagonal"), Y)
+    assert empty.impute() == pytest.approx(np.where(HOLES, empty.mean_, Y), abs=1e-6)
+    spoiled = Y.copy()
+    spoiled[2, 3], spoiled[50, 10] = 80.0, -90.0
+    robust = fit(MNPCA(2, noise="diagonal", robust=True), spoiled)
+    assert robust.outliers_[2, 3] or HOLES[2, 3]
+    assert robust.outliers_[50, 10] or HOLES[50, 10]
+    assert np.isfinite(robust.impute()).all()
+    assert np.array_equal(robust.impute()[~HOLES], spoiled[~HOLES])
+
+
+def test_names_files_report_and_single_precision(name, tmp_path):
+    frame = pd.DataFrame(Y.astype(np.float32)).add_prefix("gene ")
+    model = fit(clone(ESTIMATORS[name]), frame)
+    assert model.impute().dtype == np.float32
+    again = mnpca.load(model.save(tmp_path / "model") and tmp_path / "model")
+    assert np.array_equal(again.impute(), model.impute())
+    assert np.array_equal(again.transform(frame), model.transform(frame))
+    assert "report" in render(collect(model, frame)).lower()
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("place", ["middle", "end"])
+def test_interrupted_fits_go_on_to_the_same_result(name, place, tmp_path, monkeypatch):
+    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
+    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
+    X, small = Y[:40, :25], clone(ESTIMATORS[name])
+    reports = []
+    whole = fit(clone(small), X, callback=reports.append)
+    last = len(reports) // 2 if place == "middle" else len(reports) - 1
+    path, seen = tmp_path / "fit.ckpt", []
+
+    def stop(progress):
+        seen.append(progress)
+        if len(seen) == last:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        fit(clone(small), X, callback=stop, checkpoint=path)
+    heard = []
+    resumed = fit(clone(small), X, resume_from=path, callback=heard.append)
+    assert np.array_equal(resumed.impute(), whole.impute())
+    assert np.array_equal(resumed.objective_history_, whole.objective_history_)
+    assert len(heard) <= len(reports) - last + 1, "resuming did work that was already done"
+
+
+def test_several_matrices_must_be_complete():
+    several = np.stack([Y[:40], Y[40:]])
+    with pytest.raises(ValueError, match="several matrices at once must be complete"):
+        MNPCA(2).fit(several)
