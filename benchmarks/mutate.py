@@ -315,7 +315,7 @@ class Baseline:
     """Runs every test without a change: how long it takes, and which functions it calls."""
 
     def __init__(self, session, part, kept):
-        """Tests that the file `kept` knows are not run again."""
+        """Leave out tests that the file `kept` knows."""
         folder = str(ROOT / "src/mnpca" / part)
         self.notes = json.loads(kept.read_text()) if kept and kept.exists() else {}
         items = [item for item in session.items if item.nodeid not in self.notes]
