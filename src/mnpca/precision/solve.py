@@ -117,7 +117,7 @@ def solve_problem(
 
     n_large = sum(len(index) >= LARGE for index in groups)
     # numba.get_num_threads would start numba's own threads, which slows other libraries down.
-    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)
+    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)  # type: ignore[attr-defined]
     if n_threads > 1:
         with ThreadPoolExecutor(n_threads) as pool:
             solutions = list(pool.map(solve, groups))
