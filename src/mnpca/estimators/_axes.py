@@ -50,10 +50,11 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = len(fit.history)
         self.converged_ = fit.converged
         if not fit.converged:
+            change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
             warnings.warn(
                 f"{type(self).__name__} did not settle in {self.n_iter_} iterations: the last one "
-                f"changed the signal by {fit.history[-1][3]:.0%} of its size. Use lower ranks, "
-                'noise="diagonal", or a larger max_iter or tol.',
+                f"of the best stage changed the signal by {change:.0%} of its size. Use lower "
+                'ranks, noise="diagonal", or a larger max_iter or tol.',
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -19,11 +19,14 @@ from mnpca.solvers.tensor.noise_step import (
 )
 from mnpca.solvers.tensor.tucker import Tucker, tucker
 
-#: Graph steps after which a fit ends at the latest.
+#: Iterations with networks after which a stage ends at the latest.
 GRAPH_STEPS = 20
+#: Noise steps on the data themselves, before the last stage.
+FIRST_NETWORKS = 3
 #: On the way the signal need not be exact; at the end it is.
 ROUGH_TOL, ROUGH_SWEEPS = 1e-6, 20
 DIAGONAL, GRAPH, DONE = "diagonal noise", "graph noise", "done"
+AGAIN = "graph noise from networks of the data"
 
 
 @dataclass(frozen=True)
@@ -38,13 +41,16 @@ class TensorFit:
         P_k, with ``logdet P_k = 0`` on every estimated axis but the last.
     history : list of (stage, iteration, score, change)
         Every iteration.
+    chosen : str
+        The stage whose end is this fit.
     converged : bool
-        Whether the last stage settled.
+        Whether that stage settled.
     """
 
     signal: Tucker
     noise: list[NoiseSide]
     history: list[tuple[str, int, float, float]]
+    chosen: str
     converged: bool
 
     def components(self) -> tuple[FloatArray, FloatArray]:
@@ -70,7 +76,12 @@ def fit_tensor(
 
     The signal is the best one in the metrics of the noise; the noise is estimated from the
     residual plus what the signal has absorbed; edges enter by score tests and are refitted
-    without a penalty, as in the fit of one matrix. Variances settle first, then networks.
+    without a penalty, as in the fit of one matrix.
+
+    Variances settle first, then networks. Where the noise is stronger than the signal, the first
+    components are noise and may stay so; therefore a second stage with networks starts from those
+    of the data without any signal, under which a signal stands out. The stage that ends with the
+    highest likelihood, less the price of its edges, is the fit.
 
     Parameters
     ----------
@@ -100,6 +111,17 @@ def fit_tensor(
     return loop.result(offset, scale)
 
 
+@dataclass(frozen=True)
+class _End:
+    """Where a stage came to rest."""
+
+    stage: str
+    score: float
+    converged: bool
+    noise: list[NoiseSide]
+    signal: Tucker
+
+
 @dataclass
 class _Loop:
     """Where the fit stands; all fields but the first six are the state to resume from."""
@@ -112,17 +134,17 @@ class _Loop:
     tol: float
     stage: str = DIAGONAL
     iteration: int = 0
-    converged: bool = False
     noise: list[NoiseSide] = field(default_factory=list)
     signal: Tucker | None = None
+    best: _End | None = None
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
 
     def begin(self) -> None:
         """Start from the scales of the axes."""
         self.noise = axis_scales(self.data, self.structures)
         self.signal = self._low_rank(None)
-        self.stage = DIAGONAL if any(s != "unit" for s in self.structures) else DONE
-        self.converged = self.stage == DONE
+        if all(structure == "unit" for structure in self.structures):
+            self._end_stage(settled=True)
 
     def advance(self) -> None:
         """Do one noise step and one signal step; end the stage when it is time."""
@@ -133,12 +155,36 @@ class _Loop:
         change = max(relative_change(self.signal, before), abs(self._level() - level))
         self.iteration += 1
         self.history.append((self.stage, self.iteration, self.score(), change))
-        self.converged = change < self.tol and self.iteration > 1
+        settled = change < self.tol and self.iteration > 1
         most = self.max_iter if self.stage == DIAGONAL else GRAPH_STEPS
-        if self.converged or self.iteration >= most:
-            more = self.stage == DIAGONAL and "graph" in self.structures
-            self.stage = GRAPH if more else DONE
-            self.iteration = 0 if more else self.iteration
+        if settled or self.iteration >= most:
+            self._end_stage(settled)
+
+    def _end_stage(self, settled: bool) -> None:
+        """Keep the end if it is the best so far, and go on to the next stage."""
+        assert self.signal is not None
+        end = _End(self.stage, self.score(), settled, self.noise, self.signal)
+        if self.best is None or end.score > self.best.score:
+            self.best = end
+        self.iteration = 0
+        if "graph" not in self.structures or self.stage == AGAIN:
+            self.stage = DONE
+        elif self.stage == DIAGONAL:
+            self.stage = GRAPH
+        else:
+            self.stage = AGAIN
+            self.noise = self._networks_of_data()
+            self.signal = self._low_rank(None)
+
+    def _networks_of_data(self) -> list[NoiseSide]:
+        """Estimate the noise as if there were no signal."""
+        nothing = tucker(
+            self.data, [0] * self.data.ndim, self.noise, center=self.center, max_iter=1
+        )
+        noise = axis_scales(self.data, self.structures)
+        for _ in range(FIRST_NETWORKS):
+            noise = axis_noise_step(self.data, nothing, noise, self.structures)
+        return noise
 
     def score(self) -> float:
         """Return the log-likelihood less ``(log m + 2 log q) / 2`` for every edge."""
@@ -154,12 +200,14 @@ class _Loop:
         return float(value)
 
     def result(self, offset: FloatArray, scale: float) -> TensorFit:
-        """Express the fit in the units of the data."""
+        """Express the best end in the units of the data."""
+        best = self.best
+        assert best is not None
         core, factors, mean = tucker(
-            self.data, self.ranks, self.noise, center=self.center, start=self.signal
+            self.data, self.ranks, best.noise, center=self.center, start=best.signal
         )
         free = [axis for axis, structure in enumerate(self.structures) if structure != "unit"]
-        noise = list(self.noise)
+        noise = list(best.noise)
         if free:
             noise[free[-1]] = noise[free[-1]].scaled(scale**-2)
         last = factors[free[-1]] if free else None
@@ -170,9 +218,13 @@ class _Loop:
             factors = (*factors[: free[-1]], last * scale, *factors[free[-1] + 1 :])
         mean = None if mean is None else mean * scale + offset
         constant = self.data.size * np.log(scale)
-        history = [(stage, i, score - constant, change) for stage, i, score, change in self.history]
-        signal = Tucker(core, factors, mean)
-        return TensorFit(signal, in_gauge(noise, self.structures), history, self.converged)
+        return TensorFit(
+            signal=Tucker(core, factors, mean),
+            noise=in_gauge(noise, self.structures),
+            history=[(stage, i, score - constant, c) for stage, i, score, c in self.history],
+            chosen=best.stage,
+            converged=best.converged,
+        )
 
     def state(self) -> State:
         """Return everything the next iteration reads."""
@@ -180,23 +232,27 @@ class _Loop:
         packed: dict[str, Any] = {
             "stage": self.stage,
             "iteration": self.iteration,
-            "converged": self.converged,
-            "core": self.signal.core,
-            "factors": list(self.signal.factors),
-            "mean": self.signal.mean,
             "history": [list(entry) for entry in self.history],
+            **_pack("present", self.noise, self.signal),
         }
-        for axis, side in enumerate(self.noise):
-            packed |= pack_side(f"axis {axis}", side)
+        if self.best is not None:
+            names = ("stage", "score", "converged")
+            packed |= {f"best.{name}": getattr(self.best, name) for name in names}
+            packed |= _pack("best", self.best.noise, self.best.signal)
         return packed
 
     def restore(self, state: State) -> None:
         """Take everything from a state."""
         self.stage, self.iteration = str(state["stage"]), int(state["iteration"])
-        self.converged = bool(state["converged"])
-        self.signal = Tucker(state["core"], tuple(state["factors"]), state["mean"])
         self.history = [(str(s), int(i), float(v), float(c)) for s, i, v, c in state["history"]]
-        self.noise = [unpack_side(f"axis {axis}", state) for axis in range(self.data.ndim)]
+        self.noise, self.signal = _unpack("present", state, self.data.ndim)
+        if "best.stage" in state:
+            self.best = _End(
+                str(state["best.stage"]),
+                float(state["best.score"]),
+                bool(state["best.converged"]),
+                *_unpack("best", state, self.data.ndim),
+            )
 
     def _low_rank(self, start: Tucker | None) -> Tucker:
         return tucker(
@@ -217,6 +273,25 @@ class _Loop:
         if self.stage != DIAGONAL:
             return list(self.structures)
         return ["diagonal" if structure == "graph" else structure for structure in self.structures]
+
+
+def _pack(name: str, noise: Sequence[NoiseSide], signal: Tucker) -> dict[str, Any]:
+    """Return a noise and a signal as a flat dictionary whose keys start with the name."""
+    packed: dict[str, Any] = {
+        f"{name}.core": signal.core,
+        f"{name}.factors": list(signal.factors),
+        f"{name}.mean": signal.mean,
+    }
+    for axis, side in enumerate(noise):
+        packed |= pack_side(f"{name}.{axis}", side)
+    return packed
+
+
+def _unpack(name: str, state: State, n_axes: int) -> tuple[list[NoiseSide], Tucker]:
+    """Rebuild what `_pack` was given."""
+    core, factors, mean = (state[f"{name}.{part}"] for part in ("core", "factors", "mean"))
+    noise = [unpack_side(f"{name}.{axis}", state) for axis in range(n_axes)]
+    return noise, Tucker(core, tuple(factors), mean)
 
 
 def relative_change(new: Tucker, old: Tucker) -> float:

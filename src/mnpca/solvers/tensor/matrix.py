@@ -51,6 +51,7 @@ def fit_matrix(
         signal=_as_tucker(fit),
         noise=[fit.row_noise, fit.col_noise],
         history=list(fit.history),
+        chosen=fit.chosen,
         converged=fit.converged,
         loadings=fit.loadings,
         singular_values=fit.singular_values,
