@@ -214,8 +214,8 @@ def main():
     parser.add_argument("--dask", action="store_true")
     options = parser.parse_args()
     if options.what == "doublings":
-        doublings((4096, 256), "rows", 4, options.seed)
-        doublings((8192, 128), "columns", 4, options.seed)
+        doublings((4096, 128), "rows", 4, options.seed)
+        doublings((4096, 128), "columns", 4, options.seed)
         return
     n, p = map(int, options.size.split("x"))
     if options.what == "make":
