@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from mnpca.datasets import make_tensor_normal
+from mnpca.datasets import chain_precision, make_tensor_normal
 from mnpca.metrics import edge_recovery, psnr
 from mnpca.solvers.flagship.noise_side import NoiseSide
-from mnpca.solvers.tensor.fit import fit_tensor
+from mnpca.solvers.tensor.fit import AGAIN, fit_tensor
 from mnpca.solvers.tensor.noise_step import axis_scales
 from mnpca.solvers.tensor.tucker import tucker
 
@@ -102,3 +102,14 @@ def test_resumed_from_any_report_to_the_bit(data, fit):
         again = fit_tensor(data.Y, (2, 2, 2), GRAPH, resume=state)
         assert again.history == fit.history
         assert np.array_equal(again.signal.dense(), fit.signal.dense())
+
+
+def test_a_signal_below_correlated_noise_is_found_from_the_networks_of_the_data():
+    shape = (15, 12, 10)
+    precisions = [chain_precision(size, 0.6) for size in shape]
+    data = make_tensor_normal(shape, 2, precisions=precisions, signal_scale=2.0, random_state=1004)
+    fit = fit_tensor(data.Y, (2, 2, 2), GRAPH)
+    ends = {stage: score for stage, _, score, _ in fit.history}
+    assert fit.chosen == AGAIN == max(ends, key=ends.get)
+    oracle = tucker(data.Y, (2, 2, 2), [NoiseSide.from_precision(P) for P in precisions])
+    assert psnr(fit.signal.dense(), data.signal) > psnr(oracle.dense(), data.signal) - 0.5
