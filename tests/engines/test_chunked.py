@@ -172,6 +172,13 @@ def test_parquet_through_dask(data, tmp_path, in_memory, small_blocks):
     assert_same_model(MNPCA(2, noise="graph").fit(X), in_memory)
 
 
+def test_zarr_through_dask(data, tmp_path):
+    pytest.importorskip("zarr")
+    da.from_array(data.Y[:100], chunks=(40, 100)).to_zarr(tmp_path / "Y.zarr")
+    engine = engine_for(da.from_zarr(tmp_path / "Y.zarr"))
+    np.testing.assert_array_equal(engine.times(np.eye(100)), data.Y[:100])
+
+
 def test_what_cannot_be_done_in_blocks_is_said(data):
     X = da.from_array(data.Y[:50], chunks=(20, 100))
     with pytest.raises(ValueError, match="unknown length"):
