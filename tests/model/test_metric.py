@@ -97,6 +97,7 @@ def test_verdicts_do_not_depend_on_the_scale(scale):
         np.testing.assert_allclose(
             root.times(root.adjoint(x)), scale * semi_definite() @ x, atol=1e-10 * scale
         )
+        assert not as_metric(form(scale * (np.eye(8) + 0.3)), 8).root().singular
         bad = as_metric(form(scale * (semi_definite() - 0.01 * np.eye(8))), 8)
         for look in (bad.check, bad.root, lambda m=bad: orthonormalise(np.eye(8), m)):
             with pytest.raises(MetricError, match="not positive semi-definite"):
