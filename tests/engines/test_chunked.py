@@ -211,11 +211,18 @@ def test_a_mapped_file_with_holes_or_covariates_is_taken_into_memory(data, tmp_p
     np.testing.assert_allclose(model.denoise(), expected.denoise(), atol=1e-8)
 
 
-def test_whole_numbers(data):
-    counts = np.rint(10 * data.Y[:60]).astype(np.int64)
+def test_whole_numbers(data, tmp_path):
+    counts = np.rint(10 * data.Y[:160]).astype(np.int64)
+    np.save(tmp_path / "counts.npy", counts)
     expected = MNPCA(2, noise="diagonal").fit(counts)
-    model = MNPCA(2, noise="diagonal").fit(da.from_array(counts, chunks=(25, 100)))
-    np.testing.assert_allclose(model.denoise(), expected.denoise(), rtol=1e-3, atol=1e-3)
+    for X in (
+        np.load(tmp_path / "counts.npy", mmap_mode="r"),
+        da.from_array(counts, chunks=(25, 100)),
+    ):
+        half = np.full((100, 1), 0.5)
+        np.testing.assert_allclose(engine_for(X).times(half), counts @ half)
+        model = MNPCA(2, noise="diagonal").fit(X)
+        np.testing.assert_allclose(model.denoise(), expected.denoise(), rtol=1e-3, atol=1e-3)
 
 
 def test_a_wide_mapped_file_is_taken_into_memory(data, tmp_path):

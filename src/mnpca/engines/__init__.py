@@ -65,10 +65,13 @@ def reads_in_blocks(matrix: Any) -> bool:
 
 
 def _rows(matrix: Any) -> Any:
+    """Return the rows of a matrix that is read in blocks, as float32 or float64 numbers."""
+    floating = matrix.dtype in (np.float32, np.float64)
     if is_dask(matrix):
         from mnpca.engines.dask_rows import DaskRows
 
-        return DaskRows.of(matrix)
-    from mnpca.engines.rows import LocalRows
+        return DaskRows.of(matrix if floating else matrix.astype(np.float64))
+    from mnpca.engines.rows import LocalRows, as_given
 
-    return LocalRows(matrix)
+    rows = LocalRows(matrix)
+    return rows if floating else rows.kept(as_given, None, np.float64)
