@@ -14,7 +14,7 @@ from mnpca import MNPCA
         MNPCA(),
         MNPCA(n_components=1),
         MNPCA(n_components=1, noise="graph", center=True),
-        MNPCA(n_components=1, noise="diagonal", robust=True),
+        MNPCA(n_components=1, noise="diagonal", robust=True, missing="error"),
     ]
 )
 def test_contract(estimator, check):

@@ -11,7 +11,7 @@ from mnpca import GeneralizedPCA, LikelihoodMNPCA
         GeneralizedPCA(),
         GeneralizedPCA(2, solver="krylov"),
         LikelihoodMNPCA(),
-        LikelihoodMNPCA(alpha_row=0.0, alpha_col=0.3, low_rank_step="closed"),
+        LikelihoodMNPCA(alpha_row=0.0, alpha_col=0.3, low_rank_step="closed", missing="error"),
     ]
 )
 def test_contract(estimator, check):
