@@ -4,8 +4,8 @@
 
 The command runs in a fork of this process (the packages are loaded once), gets SIGKILL at a random
 moment, and is run again with `--resume`; it may be killed again and again before it ends. At the
-end its model file must equal, byte for byte, that of a run nobody disturbed. After every kill the
-checkpoint on the disk must be whole.
+end its model file must equal, byte for byte, that of a run nobody disturbed, and nothing of the
+killed runs may be left. After every kill the checkpoint on the disk must be whole.
 """
 
 import argparse
@@ -57,7 +57,7 @@ class Tally:
 
     def __init__(self):
         self.kills = self.kills_with_checkpoint = self.finished = self.equal = 0
-        self.damaged = []
+        self.damaged, self.litter = [], []
 
     def inspect(self, checkpoint):
         """Note a kill and check what it left."""
@@ -120,12 +120,13 @@ def main():
             code = run_until_done(arguments, checkpoint, rng, typical, tally, options.kills)
             tally.finished += 1
             model = Path(folder, name, "model.mnpca")
+            tally.litter += [entry.name for entry in Path(folder).glob(f".{name}-*")]
             tally.equal += code == 0 and model.read_bytes() == reference
             checkpoint.unlink(missing_ok=True)
     result = {**vars(tally), "algorithm": options.algorithm, "seed": options.seed}
     result["seconds_undisturbed"] = round(typical, 2)
     print(json.dumps(result, indent=1))
-    sys.exit(bool(tally.damaged) or tally.equal != tally.finished)
+    sys.exit(bool(tally.damaged or tally.litter) or tally.equal != tally.finished)
 
 
 if __name__ == "__main__":
