@@ -33,16 +33,18 @@ class ProgramMNPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """MN-PCA as in the program behind the paper's tables; `LikelihoodMNPCA` is what it means.
 
     Penalties by BIC on the residual of the truncated SVD of rank `n_components`. Then rounds of
-    row precision, column precision, scores and loadings, always with two components. After each
-    round the program computes an objective whose penalties are weighted as if n and p were
-    swapped; its rounds do not lower it. When it rises (often after one or two rounds) or hardly
-    changes, the program stops. Generalised PCA in the fitted metrics gives `n_components`
-    components.
+    row precision, column precision, scores and loadings. After each round the program computes an
+    objective whose penalties are weighted as if n and p were swapped; its rounds need not lower
+    it. When it rises (often after one or two rounds) or hardly changes, the program stops.
+    Generalised PCA in the fitted metrics gives the components.
 
     Parameters
     ----------
     n_components : int, default=2
         Number of components.
+    fit_rank : int, default=None
+        Rank of the signal in the rounds; None for `n_components`, as in the paper's algorithm. The
+        program's script for real data has 2.
     rule : BicRule or {"bic", "bic-authors"}, default=REAL_RULE
         Grid and count of the criterion.
 
@@ -55,7 +57,7 @@ class ProgramMNPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     objective_history_ : ndarray
         The program's objective at the start and after every round.
     low_rank_ : LowRank
-        Scores and loadings of two components.
+        Scores and loadings after the last round.
     gpca_ : GeneralizedPCA
         The components in the fitted metrics.
 
@@ -72,17 +74,19 @@ class ProgramMNPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "fit_rank": [Interval(Integral, 1, None, closed="left"), None],
         "rule": "no_validation",
     }
 
-    def __init__(self, n_components=2, *, rule=REAL_RULE):
+    def __init__(self, n_components=2, *, fit_rank=None, rule=REAL_RULE):
         self.n_components = n_components
+        self.fit_rank = fit_rank
         self.rule = rule
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
         """Choose the penalties, run the rounds, take the components. Nothing is centred."""
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=3, ensure_min_features=3)
+        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, ensure_min_features=2)
         residual = X - truncated_svd(X, self.n_components).low_rank().dense()
         self.alpha_row_ = bic_path(residual, self.rule)["best"]
         self.alpha_col_ = bic_path(residual.T, self.rule)["best"]
@@ -97,7 +101,7 @@ class ProgramMNPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _rounds(self, data):
         n, p = data.shape
-        signal = truncated_svd(data, 2).low_rank()
+        signal = truncated_svd(data, self.fit_rank or self.n_components).low_rank()
         row, col = (sp.eye_array(size, format="csr") for size in data.shape)
         history = [self._objective(data, signal, row, col)]
         for _ in range(_ROUNDS):
