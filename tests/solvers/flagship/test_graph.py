@@ -2,19 +2,20 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from mnpca.datasets import chain_precision, sample_matrix_normal
+from mnpca.datasets import chain_precision
 from mnpca.engines.gram import FactorGram
-from mnpca.solvers.flagship.graph import Candidates, select_graph
+from mnpca.solvers.flagship.graph import FIRST_PARTNERS, Candidates, select_graph
 from mnpca.solvers.flagship.support import Support, SupportFit
 
 
 def correlation_of(precision, n_observations, seed):
     """Gram of standardised draws: their sample correlation."""
-    size = precision.shape[0]
-    draws = sample_matrix_normal(precision, np.eye(n_observations), seed)
+    white = np.random.default_rng(seed).normal(size=(precision.shape[0], n_observations))
+    dense = precision.toarray() if sp.issparse(precision) else precision
+    draws = np.linalg.solve(np.linalg.cholesky(dense).T, white)
     draws /= np.linalg.norm(draws, axis=1, keepdims=True)
-    assert draws.shape == (size, n_observations)
     return FactorGram(draws, draws.copy())
 
 
@@ -28,6 +29,14 @@ def test_a_chain_is_recovered_not_its_cliques():
     found = set(zip(fit.support.i.tolist(), fit.support.j.tolist(), strict=True))
     assert chain_edges(80) <= found
     assert len(found - chain_edges(80)) <= 4
+
+
+def test_a_hub_with_more_partners_than_the_first_round_proposes_is_recovered():
+    partners = FIRST_PARTNERS + 20
+    star = np.eye(partners + 1)
+    star[0, 1:] = star[1:, 0] = -0.1
+    fit = select_graph(correlation_of(star, 10_000, 0), 10_000, Candidates())
+    assert np.sum(fit.support.i == 0) == partners
 
 
 def test_white_noise_has_hardly_an_edge():
