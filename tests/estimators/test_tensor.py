@@ -183,5 +183,5 @@ def test_networks_are_drawn_and_exported_by_axis(model, tmp_path):
     display = NoiseGraphDisplay.from_estimator(model, 0).plot(kind="matrix")
     assert "among axis 0" in display.ax_.get_title()
     display.figure_.clear()
-    with pytest.raises(ValueError, match="axis.* 0 to 2, got 'rows'"):
+    with pytest.raises(ValueError, match=r"axis.* 0 to 2, got 'rows'"):
         to_networkx(model, "rows")
