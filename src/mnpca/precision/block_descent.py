@@ -37,8 +37,13 @@ MAX_TOTAL = 1000
 # and in the last sweeps.
 FIRST_CERTIFICATE = 50.0
 FIRST_INNER, WARM_INNER, LAST_INNER = 10.0, 0.5, 3e-3
+# Above this progress, a sweep from a warm start is followed by half a sweep before a certificate.
+UNSURE = 25.0
 # A warm start is near: so many more certificates after one sweep each.
 NEAR = 4
+# With a gap of so many times the one to reach, and so small a share of a sweep's progress, the half
+# of the columns that is older will do.
+ALMOST, QUICK = 3.0, 0.1
 # A gap so many times a sweep's progress will not fall before the column problems are solved better.
 STALLED = 20.0
 # Sloppier sweeps than for this tolerance save nothing: more of them are needed.
@@ -102,8 +107,9 @@ def _descend(
     iterate, definite = start.iterate, start.definite
     work = np.empty_like(iterate.W)
     total, dual = 0, -np.inf
+    half, unsure = False, near
     for count in range(MAX_CERTIFICATES):
-        one = near and 0 < count <= NEAR
+        one = half or (near and 0 < count <= NEAR)
         sweeps, progress, ok, kept = descend(
             problem.covariance,
             problem.alpha,
@@ -114,11 +120,16 @@ def _descend(
             inner,
             inner_last,
             1 if one else min(max(MIN_SWEEPS, total), MAX_SWEEPS, max_sweeps - total),
+            (problem.size + 1) // 2 if half else problem.size,
         )
         total += sweeps
         if not ok:
             return None
         definite &= kept
+        more = total < max_sweeps and count + 1 < MAX_CERTIFICATES
+        if unsure and more and progress > UNSURE * scale * problem.size:
+            half, unsure = True, False
+            continue
         certificate = certify(problem, iterate, goal, definite, dual, work)
         if certificate.gap <= goal or total >= max_sweeps:
             break
@@ -130,6 +141,7 @@ def _descend(
         if gap > STALLED * progress:
             inner_last = max(0.03 * inner_last, SMALLEST_INNER)
         inner = inner_last
+        half = near and not half and gap <= min(ALMOST * goal, QUICK * progress)
     return ComponentSolution(iterate, certificate, total)
 
 
