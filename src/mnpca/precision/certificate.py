@@ -166,9 +166,9 @@ def _by_product(
     if logdet == -np.inf:
         return Certificate(precision, cost, logdet, np.inf, np.inf)
     if gap > goal:
-        exact = by_factors(problem, iterate, goal, -np.inf, work)
-        return replace(exact, definite=exact.gap <= goal)
-    return Certificate(precision, cost, logdet, gap, gap, definite=True)
+        np.copyto(work, iterate.W)
+        gap = max(cost - logdet - log_determinant(work) - problem.size, 0.0)
+    return Certificate(precision, cost, logdet, gap, gap, definite=gap < np.inf)
 
 
 def by_factors(
