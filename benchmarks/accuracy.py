@@ -144,7 +144,7 @@ def main():
         cell = [run for (row, _), run in zip(work, runs, strict=True) if row == name]
         pca, ours, best = (np.array([run[k] for run in cell]) for k in ("pca", "ours", "oracle"))
         gap = best - ours
-        edges = np.nanmean([run["edges"] for run in cell], axis=0) if cell else []
+        edges = np.ma.masked_invalid([run["edges"] for run in cell]).mean(axis=0).filled(np.nan)
         print(
             f"{name:28s} {pca.mean():6.2f} {ours.mean():6.2f} {best.mean():6.2f} "
             f"{gap.mean():6.2f} {gap.max():6.2f} {SETTINGS[name][1]:5.2f} "
