@@ -42,6 +42,11 @@ class Covariates:
         """Tell whether there is a covariate at all."""
         return bool(self.row.shape[1] + self.col.shape[1] > 0)
 
+    def nothing(self) -> Effects:
+        """Return effects of size zero."""
+        n, p = len(self.row), len(self.col)
+        return Effects(np.zeros((self.row.shape[1], p)), np.zeros((n, self.col.shape[1])))
+
     def estimate(
         self, matrix: FloatArray, row_precision: Precision, col_precision: Precision
     ) -> Effects:
@@ -69,7 +74,9 @@ class Covariates:
     def without(
         self, matrix: FloatArray, row_precision: Precision, col_precision: Precision
     ) -> FloatArray:
-        """Return the matrix less its own covariate effects."""
+        """Return the matrix less its own covariate effects; itself where there is no covariate."""
+        if not self.any:
+            return matrix
         rest: FloatArray = matrix - self.dense(self.estimate(matrix, row_precision, col_precision))
         return rest
 

@@ -20,11 +20,11 @@ from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete
 from mnpca.solvers.progress import Progress, Report, State
 
 #: Noise steps.
-ROUNDS = 4
-#: Low-rank steps before each noise step.
-SIGNAL_STEPS = 2
+ROUNDS = 3
+#: Low-rank steps before each noise step but the first.
+SIGNAL_STEPS = 1
 #: Low-rank steps under the final noise, at most.
-FINAL_STEPS = 8
+FINAL_STEPS = 5
 #: Change of the signal at which these end.
 FINAL_TOL = 2e-3
 #: Accuracy of the final conditional means.

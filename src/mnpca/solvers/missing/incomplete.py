@@ -114,10 +114,12 @@ class Expectation:
         """
         problem, missing = self.problem, self.problem.missing
         filled = np.where(missing, signal, problem.matrix)
-        both = problem.covariates.any and missing.any()
-        for _ in range(EFFECT_ROUNDS if both else 1):
-            effects = problem.covariates.estimate(filled - signal, *self.precisions)
-            fitted = signal + problem.covariates.dense(effects)
+        known = problem.covariates.any
+        effects, fitted = problem.covariates.nothing(), signal
+        for _ in range(EFFECT_ROUNDS if known and missing.any() else 1):
+            if known:
+                effects = problem.covariates.estimate(filled - signal, *self.precisions)
+                fitted = signal + problem.covariates.dense(effects)
             cells = self.noise.mean(problem.matrix - fitted, cells, tol=tol)
             filled[missing] = fitted[missing] + cells
         assert cells is not None
