@@ -72,6 +72,11 @@ def test_which_sides_are_on():
     assert Penalty(0.1, np.ones((3, 3))).sees_scale
     assert not Penalty(0.1, 0.1, diagonal=False).sees_scale
     assert not Penalty(0.1, np.ones((3, 3)) - np.eye(3)).sees_scale
+    free = Penalty(free=True)
+    assert free.row_on
+    assert free.col_on
+    assert Penalty(0.1).row_on
+    assert not Penalty(0.1).col_on
 
 
 def test_absolute_sum_of_a_number():
