@@ -36,7 +36,7 @@ from mnpca.precision.result import Array, log_determinant
 SPARSE = 1.0 / 12.0
 # An earlier solution whose cost is within so many gaps of p may be one of the present problem; the
 # sweeps from one that is not farther than that need no feasible start.
-PROMISING, FAR = 8.0, 60.0
+PROMISING, FAR = 5.0, 60.0
 
 
 @dataclass(frozen=True, eq=False)
