@@ -118,7 +118,8 @@ def test_truncated_svd_of_a_small_matrix(shape):
 
 
 def test_sparse_data_stay_sparse(monkeypatch):
-    Y = sp.random_array((60, 40), density=0.1, rng=np.random.default_rng(0), format="csr")
+    rng = np.random.default_rng(0)
+    Y = sp.csr_array(rng.random((60, 40)) * (rng.random((60, 40)) < 0.1))
     mean = np.asarray(Y.mean(axis=0)).ravel()
     expected = np.linalg.svd(Y.toarray() - mean, compute_uv=False)[:3]
     monkeypatch.setattr(CentredMatrix, "dense", lambda self: pytest.fail("made dense"))
