@@ -126,6 +126,13 @@ def test_rows_with_holes_are_projected_from_what_they_show(name):
     assert model.score(Y) > model.score(DATA.Y)  # fewer cells, each of density below one
 
 
+def test_set_output_holds_for_rows_with_holes():
+    model = fit(MNPCA(2, noise="diagonal").set_output(transform="pandas"), Y)
+    for rows in (Y, DATA.Y):
+        assert list(model.transform(rows).columns) == ["mnpca0", "mnpca1"]
+        assert len(model.transform(rows)) == N
+
+
 def test_new_rows_are_imputed_with_calibrated_errors():
     train, test = DATA.Y[:60], DATA.Y[60:]
     model = fit(MNPCA(2, noise="diagonal"), train)

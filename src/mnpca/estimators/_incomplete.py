@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca.engines import is_dask, reads_in_blocks
@@ -22,7 +23,7 @@ from mnpca.model.observed import (
 from mnpca.solvers.missing import Incomplete
 
 
-class IncompleteMixin:
+class IncompleteMixin(TransformerMixin):  # so that set_output knows its transform
     """Adds holes (NaN) and covariates to an estimator with a parameter ``missing``.
 
     A fit asks `_incomplete_problem` whether its data have any of them; if so, it fits that

@@ -55,7 +55,8 @@ def first_guess(problem: Incomplete, rank: int, center: Center, seed: int) -> Fl
             NoiseSide.diagonal(1.0 / row),
             NoiseSide.diagonal(size**2 / col),
             rank,
-            center=center,
+            # Whether a mean pays is decided later, under better noise; it does no harm here.
+            center=center is not False,
             start=start,
             seed=seed,
         )
