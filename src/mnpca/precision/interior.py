@@ -80,7 +80,8 @@ def _newton_step(
     inside = (W - S)[rows, columns]
     above, below = 1.0 / (bound - inside), 1.0 / (bound + inside)
     slope = 2.0 * T[rows, columns] + barrier * (below - above)
-    hessian = np.empty((len(rows), len(rows)))
+    # The kernel fills the lower triangle; what happens to lie in the other would be multiplied too.
+    hessian = np.zeros((len(rows), len(rows)))
     fill_hessian(T, rows, columns, hessian)
     curvature = np.einsum("ii->i", hessian)
     curvature += barrier * (above**2 + below**2)
