@@ -64,8 +64,11 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_with_the_reason(name, case):
     change, message = REFUSED[case]
+    model = make(name)
+    if "missing" in model.get_params():
+        model.set_params(missing="error")  # NaN is a missing value by default
     with pytest.raises(ValueError, match=f"(?s){message}"):
-        make(name).fit(change(sample()))
+        model.fit(change(sample()))
 
 
 def constant(X, axis):
