@@ -51,7 +51,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
 
     Attributes
     ----------
-    core_ : ndarray of shape rank_
+    core_ : ndarray of shape (r_1, ..., r_K)
         Core, its unfoldings with orthogonal rows, longest first.
     factors_ : list of ndarray of shape (d_k, r_k)
         Loadings of every axis, orthonormal in the metric ``precisions_[k]``; the largest absolute
