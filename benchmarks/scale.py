@@ -39,6 +39,7 @@ def make(n, p, seed, folder):
     col_root = np.linalg.inv(np.linalg.cholesky(cols.toarray()))
     loadings = rng.standard_normal((p, RANK))
     block = 100
+    folder.mkdir(parents=True, exist_ok=True)
     Y = np.lib.format.open_memmap(folder / "Y.npy", "w+", np.float64, (n, p))
     scores, networks = [], []
     for start in range(0, n, block):
