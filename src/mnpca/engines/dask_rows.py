@@ -22,7 +22,7 @@ from mnpca.engines.threads import slices
 # Its settings must be there before one of them is changed for a while: Dask would otherwise take
 # all of them away again with the changed one.
 with contextlib.suppress(ImportError):
-    import distributed  # noqa: F401
+    import distributed  # noqa: F401 - imported for its settings
 
 #: Terms that one task adds up.
 FAN_IN = 8

@@ -47,9 +47,5 @@ def dense_gpca(
     left_over = float(squares[rank:].sum())
     if left_over <= 1e-12 * squares.sum():
         left_over = float(data.shape[0] * data.shape[1])
-    return Gpca(*_signed(left, np.sqrt(squares[:rank]), right)), left_over, scale
-
-
-def _signed(left: Array, values: Array, right: Array) -> tuple[Array, Array, Array]:
-    left, right = fix_signs(left, right)
-    return left, values, right
+    signed = fix_signs(left, right)
+    return Gpca(signed.left, np.sqrt(squares[:rank]), signed.right), left_over, scale
