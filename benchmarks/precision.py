@@ -202,6 +202,7 @@ def climb(name, S, alpha, best, began, report):
         T = T.toarray() if hasattr(T, "toarray") else T
         value = objective(S, alpha, T, penalize_diagonal=name == "pyhuge")
         if reached(value, best):
+            began.value = np.inf
             if once < 2:
                 once = min(once, fastest(lambda tol=tol: solve(S.copy(), alpha, tol), most=5))
             report((once, tol, ""))
