@@ -64,9 +64,10 @@ def solve_elsewhere(
         objective, gap = objective + point.value, gap + point.gap
         n_iter = max(n_iter, point.n_iter)
     if small:
-        result = _solve_small(problem, small, tol)
+        together = np.sort(np.concatenate(small))
+        result = _solve_small(_restrict(problem, together), tol)
         block = like(result.precision.toarray(), precision)
-        precision = _placed(precision, np.concatenate(small), block)
+        precision = _placed(precision, together, block)
         objective, gap = objective + result.objective, gap + result.duality_gap
         n_iter = max(n_iter, result.n_iter)
     return PrecisionResult(precision, objective, gap, n_iter, labels)
@@ -129,6 +130,7 @@ def _labels(problem: Problem) -> Index:
 
 
 def _restrict(problem: Problem, index: Index) -> Problem:
+    """Return the same problem on some of the variables, in rising order."""
     if len(index) == problem.size:
         return problem
     alpha = problem.alpha
@@ -162,11 +164,10 @@ def _solve_large(problem: Problem, tol: float, start: Array | None) -> NewtonPoi
     return point
 
 
-def _solve_small(problem: Problem, groups: list[Index], tol: float) -> PrecisionResult:
+def _solve_small(problem: Problem, tol: float) -> PrecisionResult:
     """Solve the small components on the processor, together."""
-    together = _restrict(problem, np.concatenate(groups))
-    covariance = to_numpy(with_diagonal(together.covariance, together.diagonal))
-    alpha = to_numpy(together.alpha)
+    covariance = to_numpy(with_diagonal(problem.covariance, problem.diagonal))
+    alpha = to_numpy(problem.alpha)
     return sparse_precision(covariance, alpha[0, 0] if len(alpha) == 1 else alpha, tol=tol)
 
 
