@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mnpca import sparse_precision
+from mnpca.precision import interior
 from mnpca.precision.interior import solve_by_interior_point, suits
 from mnpca.precision.problem import make_problem
 
@@ -64,3 +65,149 @@ def test_units_over_many_decades():
     for share in (1e-1, 1e-3):
         result = sparse_precision(S, share * np.median(np.diagonal(S)))
         assert result.duality_gap <= 1e-4 * 30
+
+
+# ---- its pieces, on a matrix of four variables -------------------------------------------------
+
+
+def feasible(seed, p=4):
+    """A correlation matrix, penalties and a definite point within them."""
+    rng = np.random.default_rng(seed)
+    S = chain_covariance(p, 30, seed=seed)
+    alpha = rng.uniform(0.05, 0.3, (p, p))
+    alpha = (alpha + alpha.T) / 2
+    inside = rng.uniform(-0.9, 0.9, (p, p))
+    W = S + alpha * np.triu(inside, 1) + alpha * np.triu(inside, 1).T
+    assert np.linalg.eigvalsh(W)[0] > 0
+    return S, alpha, W
+
+
+def barrier_value(S, alpha, W, rows, columns, barrier):
+    bound, inside = alpha[rows, columns], (W - S)[rows, columns]
+    walls = np.sum(np.log((bound**2 - inside**2) / bound**2))
+    sign, logdet = np.linalg.slogdet(W)
+    return logdet + barrier * walls if sign > 0 else -np.inf
+
+
+def moved_by(W, rows, columns, change):
+    moved = W.copy()
+    moved[rows, columns] += change
+    moved[columns, rows] += change
+    return moved
+
+
+def newton_by_differences(S, alpha, W, rows, columns, barrier, h=1e-5):
+    """Gradient and Hessian of the barrier function by central differences."""
+    n = len(rows)
+
+    def value(change):
+        moved = moved_by(W, rows, columns, change)
+        return barrier_value(S, alpha, moved, rows, columns, barrier)
+
+    unit = h * np.eye(n)
+    gradient = np.array([value(e) - value(-e) for e in unit]) / (2 * h)
+    hessian = np.array(
+        [[value(a + b) - value(a - b) - value(b - a) + value(-a - b) for b in unit] for a in unit]
+    ) / (4 * h**2)
+    return gradient, np.linalg.solve(-hessian, gradient)
+
+
+@pytest.mark.parametrize("barrier", [1.0, 0.01])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_is_newton_s_on_the_barrier_function(seed, barrier):
+    S, alpha, W = feasible(seed)
+    rows, columns = np.triu_indices(4, 1)
+    gradient, direction = newton_by_differences(S, alpha, W, rows, columns, barrier)
+    decrement, moved = interior._newton_step(S, alpha, W, np.linalg.inv(W), rows, columns, barrier)
+    assert_allclose(decrement, np.sqrt(gradient @ direction), rtol=1e-3)
+    change = (moved - W)[rows, columns]
+    assert_allclose(moved, moved.T, atol=1e-15)
+    assert_allclose(np.diagonal(moved), np.diagonal(W))
+    # The longest of the steps within 95% of the room, halved, that gains a tenth of its promise.
+    bound, inside = alpha[rows, columns], (W - S)[rows, columns]
+    room = np.min((bound - np.sign(direction) * inside) / np.abs(direction))
+    size = min(1.0, 0.95 * room)
+    before = barrier_value(S, alpha, W, rows, columns, barrier)
+    while True:
+        there = moved_by(W, rows, columns, size * direction)
+        gained = barrier_value(S, alpha, there, rows, columns, barrier) - before
+        if gained >= 0.1 * size * (gradient @ direction):
+            break
+        size /= 2
+    assert_allclose(change, size * direction, rtol=1e-2, atol=1e-4)
+
+
+def test_values_of_the_barrier_function():
+    S, alpha, W = feasible(5)
+    rows, columns = np.triu_indices(4, 1)
+    bound, inside = alpha[rows, columns], (W - S)[rows, columns]
+    expected = barrier_value(S, alpha, W, rows, columns, 0.3)
+    assert_allclose(interior._barrier_value(W, bound, inside, 0.3), expected)
+
+
+def test_no_step_from_a_singular_system():
+    S, alpha, W = feasible(6)
+    rows, columns = np.triu_indices(4, 1)
+    decrement, moved = interior._newton_step(S, alpha, W, np.ones((4, 4)), rows, columns, 0.0)
+    assert (decrement, moved) == (np.inf, None)
+
+
+def test_the_first_point_is_half_way_to_where_a_bound_ends():
+    S = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.0], [0.1, 0.0, 1.0]])
+    alpha = np.full((3, 3), 0.2)
+    W = interior._first_point(S, alpha)
+    assert_allclose(W, [[1, 0.7, 0.0875], [0.7, 1, 0], [0.0875, 0, 1]])
+    # Beyond the diagonal there is nothing to gain.
+    W = interior._first_point(S, 10 * alpha)
+    assert_allclose(W, [[1, 0.4, 0.05], [0.4, 1, 0], [0.05, 0, 1]])
+    assert_allclose(interior._first_point(np.eye(3), alpha), np.eye(3))
+    assert interior._first_point(np.array([[1.0, 2.0], [2.0, 1.0]]), np.full((2, 2), 0.1)) is None
+
+
+@pytest.mark.parametrize("goal", [10.0, 1.0, 0.3, 0.1, 1e-3])
+def test_the_sparsest_precision_that_is_good_enough(goal):
+    S, alpha, W = feasible(7)
+    T = np.linalg.inv(W)
+    off = ~np.eye(4, dtype=bool)
+    dual = np.linalg.slogdet(W)[1] + 4
+    expected = None
+    for share in interior.INSIDE:
+        kept = np.where(off & (np.abs(W - S) < share * alpha), 0.0, T)
+        if np.linalg.eigvalsh(kept)[0] > 0:
+            gap = objective(S, alpha * off, kept) - dual
+            if gap <= goal:
+                expected = kept, gap
+                break
+    found = interior._sparsest(S, alpha, W, goal, 17)
+    if expected is None:
+        assert found is None
+    else:
+        assert_allclose(found.T, expected[0], atol=1e-12)
+        assert_allclose(found.gap, expected[1], atol=1e-12)
+        assert_allclose(found.value, objective(S, alpha * off, found.T))
+        assert found.n_iter == 17
+        assert found.W is W
+
+
+def test_pairs_are_counted(monkeypatch):
+    problem, _ = make_problem(chain_covariance(5, 30, seed=45), 0.1, False)
+    monkeypatch.setattr(interior, "MAX_PAIRS", 10)
+    assert suits(problem)
+    monkeypatch.setattr(interior, "MAX_PAIRS", 9)
+    assert not suits(problem)
+
+
+def test_few_steps_lead_there_and_a_limit_ends_them(monkeypatch):
+    problem, _ = make_problem(factor_covariance(12, 30, seed=46), 0.2, False)
+    point = solve_by_interior_point(problem, 1e-4)
+    assert point.n_iter <= 25
+    monkeypatch.setattr(interior, "MAX_STEPS", point.n_iter)
+    assert solve_by_interior_point(problem, 1e-4).n_iter == point.n_iter
+    monkeypatch.setattr(interior, "MAX_STEPS", point.n_iter - 1)
+    assert solve_by_interior_point(problem, 1e-4) is None
+
+
+def test_a_step_that_fails_ends_the_search(monkeypatch):
+    problem, _ = make_problem(factor_covariance(5, 30, seed=47), 0.2, False)
+    monkeypatch.setattr(interior, "_newton_step", lambda *args: (0.0, None))
+    assert solve_by_interior_point(problem, 1e-4) is None

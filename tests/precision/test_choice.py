@@ -1,0 +1,63 @@
+"""The criterion along a path, recomputed from single solutions."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from mnpca import sparse_precision
+from mnpca.precision import choice, choose_penalty
+
+from .reference import chain_covariance
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize(("criterion", "gamma"), [("bic", 0.0), ("ebic", 0.5)])
+def test_criterion_of_every_penalty(criterion, gamma, diagonal):
+    n, p = 200, 8
+    S = 2 * chain_covariance(p, n, seed=70)
+    chosen = choose_penalty(S, n, criterion, penalize_diagonal=diagonal, tol=1e-11)
+    off = np.abs(S - np.diag(np.diagonal(S))).max()
+    grid = off * 0.01 ** (np.arange(30) / 29)
+    tried = len(chosen.alphas)
+    assert_allclose(chosen.alphas, grid[:tried])
+    for alpha, value in zip(chosen.alphas, chosen.criterion, strict=True):
+        T = sparse_precision(S, alpha, penalize_diagonal=diagonal, tol=1e-11).precision.toarray()
+        n_edges = np.count_nonzero(np.triu(T, 1))
+        likelihood = n * (np.sum(S * T) - np.linalg.slogdet(T)[1])
+        penalty = n_edges * (np.log(n) + 4 * gamma * np.log(p))
+        assert_allclose(value, likelihood + penalty, atol=1e-2)
+    # The path ended after the fourth value above the best one, and not before.
+    best = int(np.argmin(chosen.criterion))
+    assert best > 0
+    assert tried == min(best + 1 + 4, 30)
+    assert chosen.alpha == chosen.alphas[best]
+    again = sparse_precision(S, chosen.alpha, penalize_diagonal=diagonal, tol=1e-11)
+    assert_allclose(chosen.result.precision.toarray(), again.precision.toarray(), atol=1e-3)
+    assert_allclose(chosen.result.objective, again.objective, atol=1e-6)
+
+
+def test_a_path_that_keeps_falling_goes_to_its_end():
+    n = 100_000
+    chosen = choose_penalty(0.5 * np.eye(4) + 0.5, n, "bic")
+    assert len(chosen.criterion) == 30
+    assert_allclose(chosen.alphas[-1], 0.01 * chosen.alphas[0])
+    assert int(np.argmin(chosen.criterion)) > 25
+
+
+def test_uncorrelated_variables_leave_no_choice():
+    chosen = choose_penalty(np.diag([1.0, 2.0, 3.0]), 10)
+    assert chosen.alphas.tolist() == [0.0]
+    assert chosen.alpha == 0.0
+    assert_allclose(chosen.criterion, 10 * (np.log(6) + 3))
+    assert_allclose(chosen.result.precision.toarray(), np.diag([1, 1 / 2, 1 / 3]))
+
+
+def test_sweeps_are_limited_as_asked(monkeypatch):
+    given = []
+    walk = choice.Walk
+    monkeypatch.setattr(
+        choice, "Walk", lambda *args, **options: given.append((args, options)) or walk(*args)
+    )
+    choose_penalty(chain_covariance(4, 30, seed=72), 30, tol=1e-3, max_iter=7)
+    assert given[0][0][1:] == (False, 1e-3)
+    assert given[0][1] == {"max_iter": 7}
