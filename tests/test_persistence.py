@@ -406,6 +406,27 @@ def test_links_are_followed_and_the_mode_is_that_of_a_new_file(tmp_path):
     assert len(modes) == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes are of POSIX")
+def test_what_others_may_not_read_stays_so(tmp_path):
+    path = tmp_path / "private"
+    path.touch(mode=0o600)
+    with atomic_write(path) as file:
+        file.write(b"new")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes are of POSIX")
+def test_only_files_are_replaced(tmp_path):
+    """Not a folder, and not a device such as /dev/null."""
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("folder", "pipe"):
+        with pytest.raises(FileExistsError, match="name a file"), atomic_write(tmp_path / name):
+            pass
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert sorted(os.listdir(tmp_path)) == ["folder", "pipe"]
+
+
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="create it first"), atomic_write(tmp_path / "a/b"):
         pass

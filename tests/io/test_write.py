@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
-from mnpca.io import DataError, new_folder, safe_cell, write_csv
+from mnpca.io import DataError, _folder, new_folder, safe_cell, write_csv
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tq", "\r=1", "=2"])
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tq", "\r=1", "\n=1", "=2", "＝1"]
+)
 def test_formulas_are_defused(name):
     assert safe_cell(name) == "'" + name
 
@@ -92,14 +94,83 @@ def test_the_next_run_clears_up_after_a_killed_one(tmp_path, moment):
     assert {path.name for path in tmp_path.iterdir()} == {"out", bystander.name}
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked on Windows")
-def test_a_running_writer_is_left_alone(tmp_path):
+on_posix = pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked on Windows")
+
+
+@on_posix
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_second_writer_of_a_folder_is_refused_and_the_first_is_left_alone(tmp_path, overwrite):
     out = tmp_path / "out"
     with new_folder(out, overwrite=True) as first:
-        with new_folder(out) as second:
-            assert first.exists()
-            (second / "summary.json").write_text("second")
+        refused = pytest.raises(DataError, match="another run is about to write")
+        with refused, new_folder(out, overwrite=overwrite):
+            pass
+        with new_folder(tmp_path / "other") as third:
+            (third / "summary.json").write_text("third")
         assert first.exists()
         (first / "summary.json").write_text("first")
     assert (out / "summary.json").read_text() == "first"
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "other", out]
+
+
+WRITER = """
+import sys, time
+from mnpca.io import DataError, new_folder
+try:
+    with new_folder(sys.argv[1], overwrite=True) as folder:
+        (folder / "summary.json").write_text("x")
+        time.sleep(0.5)
+    print("wrote")
+except DataError as error:
+    print(error)
+"""
+
+
+@on_posix
+def test_writers_that_begin_together_do_not_disturb_each_other(tmp_path):
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "out")]
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [writer.communicate(timeout=60)[0].strip() for writer in writers]
+    assert all(writer.returncode == 0 for writer in writers)
+    assert "wrote" in said
+    assert all(line == "wrote" or "another run" in line for line in said)
+    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+
+
+def test_what_appeared_meanwhile_is_not_replaced(tmp_path):
+    out = tmp_path / "out"
+
+    def attempt():
+        with new_folder(out):
+            out.mkdir()
+            (out / "precious").write_text("x")
+
+    with pytest.raises(DataError, match="exists"):
+        attempt()
+    assert (out / "precious").read_text() == "x"
     assert list(tmp_path.iterdir()) == [out]
+
+
+@on_posix
+def test_file_systems_that_cannot_hold_folders(tmp_path, monkeypatch):
+    """Network file systems answer so; the result is written all the same."""
+
+    def refuse(*args):
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(_folder.fcntl, "flock", refuse)
+    with new_folder(tmp_path / "out", overwrite=True) as first:
+        with new_folder(tmp_path / "out") as second:
+            (second / "summary.json").write_text("second")
+        (first / "summary.json").write_text("first")
+    assert (tmp_path / "out" / "summary.json").read_text() == "first"
+
+
+@on_posix
+def test_a_folder_that_somebody_else_holds_is_waited_for_but_not_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(_folder, "PATIENCE", 2)
+    with _folder._locked(tmp_path) as held:
+        assert held
+        with new_folder(tmp_path / "out") as folder:
+            (folder / "summary.json").write_text("x")
+    assert (tmp_path / "out" / "summary.json").exists()

@@ -55,6 +55,10 @@ REFUSED = {
         lambda: several().fit(np.ma.array([MASKED, MASKED])),
         "several matrices at once must be complete",
     ),
+    "a table of several": (
+        lambda: several().fit(CUBE).set_output(transform="pandas").transform(CUBE),
+        "no pandas table has. Transform the matrices one by one",
+    ),
     "covariates of several": (
         lambda: several().fit(CUBE, row_covariates=np.ones(24)),
         "row_covariates cannot be combined with several matrices",

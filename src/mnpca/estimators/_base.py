@@ -20,7 +20,7 @@ from mnpca.estimators._elsewhere import (
 )
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
-from mnpca.estimators._several import names_of_one, stack, unstack
+from mnpca.estimators._several import check_output, names_of_one, stack, unstack
 from mnpca.estimators._validation import validate_elsewhere, validate_training, without_mask
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
@@ -85,6 +85,12 @@ class MatrixNormalEstimator(
     def _stacked(self, X):
         """Return several matrices one under the other, and their number (None for one)."""
         return stack(X) if self._several_input else (X, None)
+
+    def _scores_as_given(self, scores, n_matrices):
+        """Give scores the first axis that their data had, if any."""
+        if n_matrices is not None:
+            check_output(self)
+        return unstack(scores, n_matrices)
 
     def _as_fitted(self, rows):
         """Give rows of the training data the first axis that these had, if any."""
@@ -196,7 +202,7 @@ class MatrixNormalEstimator(
         if reads_in_blocks(X):
             return _blocks.project(X, gls_transform(self.col_precision_, loadings), mean)
         scores = gls_scores(X, self.col_precision_, loadings, mean)
-        return unstack(scores.astype(X.dtype, copy=False), n_matrices)
+        return self._scores_as_given(scores.astype(X.dtype, copy=False), n_matrices)
 
     def inverse_transform(self, X):
         """Return the rows that have the given scores, ``X W' + mean``."""

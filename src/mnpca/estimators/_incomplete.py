@@ -124,7 +124,8 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
             return super().transform(X)
         X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=1)
         scores = observed_scores(X - offset, self.col_precision_, self._all_loadings())
-        return unstack(scores[:, : self.n_components_].astype(X.dtype, copy=False), n_matrices)
+        scores = scores[:, : self.n_components_].astype(X.dtype, copy=False)
+        return self._scores_as_given(scores, n_matrices)
 
     def score_samples(self, X, *, row_covariates=None):
         """Log-likelihood of each row, seen as a new one; of its observed cells, if it has holes.

@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 
 from mnpca.estimators._validation import without_mask
 
@@ -22,6 +23,17 @@ def unstack(rows, n_matrices):
         return rows
     # Without components there are no entries, and -1 would be any number.
     return rows.reshape(n_matrices, len(rows) // n_matrices, *rows.shape[1:])
+
+
+def check_output(estimator):
+    """Refuse a data frame of the scores of several matrices, which `set_output` may ask for."""
+    chosen = getattr(estimator, "_sklearn_output_config", {})
+    kind = chosen.get("transform") or get_config()["transform_output"]
+    if kind != "default":
+        raise ValueError(
+            f"The scores of several matrices have three axes, which no {kind} table has. Transform "
+            'the matrices one by one, or use set_output(transform="default").'
+        )
 
 
 def stack(X):

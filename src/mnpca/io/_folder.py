@@ -5,6 +5,7 @@ import glob
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 from mnpca.io._table import DataError, quoted
@@ -18,13 +19,16 @@ except ImportError:  # Windows, where leftovers of killed runs stay
 MARKER = "summary.json"
 #: Endings of folders in the making, and of an earlier result while the new one takes its place.
 PART, REPLACED = ".mnpca-part", ".mnpca-replaced"
+#: Attempts, twenty a second, to be the only run that begins in a folder.
+PATIENCE = 40
 
 
 @contextlib.contextmanager
 def new_folder(path, *, overwrite=False):
     """Give a temporary folder beside `path`; it becomes `path` if the block ends well.
 
-    What a killed run of the same `path` left behind is removed first.
+    What a killed run of the same `path` left behind is removed first. While another run is about to
+    write it, or if it has appeared meanwhile, nothing is replaced.
 
     Parameters
     ----------
@@ -33,24 +37,32 @@ def new_folder(path, *, overwrite=False):
     overwrite : bool, default=False
         Replace a folder that an earlier run wrote.
     """
-    path = Path(path)
-    _remove_leftovers(path)
-    check_folder(path, overwrite=overwrite)
+    path = Path(os.path.abspath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}-", suffix=PART, dir=path.parent))
-    with _locked(scratch):
+    with contextlib.ExitStack() as held:
+        with _beginning(path.parent):
+            _remove_leftovers(path)
+            check_folder(path, overwrite=overwrite)
+            scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}-", suffix=PART, dir=path.parent))
+            held.enter_context(_locked(scratch))
         try:
             yield scratch
             scratch.chmod(0o777 & ~_umask())
-            if path.exists():
-                old = scratch.with_suffix(REPLACED)
-                path.rename(old)
-                scratch.rename(path)
-                shutil.rmtree(old, ignore_errors=True)
-            else:
-                scratch.rename(path)
+            check_folder(path, overwrite=overwrite)
+            _move(scratch, path)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _move(scratch, path):
+    """Give a finished folder its name; an earlier one steps aside until it has it."""
+    if not path.exists():
+        scratch.rename(path)
+        return
+    old = scratch.with_suffix(REPLACED)
+    path.rename(old)
+    scratch.rename(path)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _remove_leftovers(path):
@@ -59,32 +71,63 @@ def _remove_leftovers(path):
         return
     name = f".{glob.escape(path.name)}-????????"
     for folder in path.parent.glob(name + PART):
-        with contextlib.suppress(OSError), _locked(folder):
-            replaced = folder.with_suffix(REPLACED)
-            if replaced.exists() and not path.exists():
-                replaced.rename(path)
-            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            with _locked(folder) as certain:
+                if not certain:
+                    continue
+                replaced = folder.with_suffix(REPLACED)
+                if replaced.exists() and not path.exists():
+                    replaced.rename(path)
+                shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            raise DataError(
+                f"another run is about to write the folder {quoted(path, 200)}; wait for it, or "
+                "name another with -o."
+            ) from None
+        except FileNotFoundError:  # that run has just ended
+            continue
     for folder in path.parent.glob(name + REPLACED):
         if not folder.with_suffix(PART).exists():
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
+def _beginning(parent):
+    """Let one run at a time look round and begin; a second waits, but not for ever."""
+    with contextlib.ExitStack() as held:
+        for _ in range(PATIENCE):
+            try:
+                held.enter_context(_locked(parent))
+                break
+            except BlockingIOError:
+                time.sleep(0.05)
+        yield
+
+
+@contextlib.contextmanager
 def _locked(folder):
     """Hold the folder; the system lets go of it when the process ends, however it ends.
 
+    Gives whether it is held: some network file systems cannot hold folders.
+
     Raises
     ------
-    OSError
+    BlockingIOError
         If another process holds it.
     """
     if fcntl is None:
-        yield
+        yield False
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        held = True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            held = False
+        yield held
     finally:
         os.close(descriptor)
 

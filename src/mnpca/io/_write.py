@@ -5,12 +5,15 @@ import io
 
 from mnpca.persistence import atomic_write
 
+#: How a cell begins that spreadsheets read as a formula, in some countries in full width.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
 
 def safe_cell(text):
     """Return a name as a cell that no spreadsheet takes for a formula.
 
-    A cell that begins with ``= + - @``, a tab or a carriage return gets an apostrophe in front,
-    unless it is a plain number.
+    A cell that begins with ``= + - @`` (also in full width), a tab or a line break gets an
+    apostrophe in front, unless it is a plain number.
 
     Examples
     --------
@@ -19,7 +22,7 @@ def safe_cell(text):
     ("'=1+1", '-0.5', 'gene')
     """
     text = str(text)
-    if text[:1] not in ("=", "+", "-", "@", "\t", "\r"):
+    if not text.startswith(_FORMULA):
         return text
     try:
         float(text)

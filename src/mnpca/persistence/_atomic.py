@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -30,12 +31,16 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"The folder of {str(path)!r} does not exist; create it first.")
+    if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null
+        raise FileExistsError(f"{str(path)!r} exists and is not a file; name a file.")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
     try:
         with open(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if target.exists():  # what others may not read stays so
+            shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
