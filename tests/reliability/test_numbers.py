@@ -192,3 +192,19 @@ def test_float32_is_close_to_float64(name):
     reference = make(name).fit(X.astype(np.float64))
     if name != "SparsePrecision":
         assert_allclose(model.denoise(), reference.denoise(), atol=0.02 * np.abs(X).max())
+
+
+def test_new_rows_of_any_size_get_numbers_or_a_reason(name):
+    model = make(name).fit(sample())
+    methods = [method for method in ("transform", "score_samples") if hasattr(model, method)]
+    assert methods
+    sizes = {np.float64: [1e150, 1e300, 1.7e308, -1e300, 5e-324], np.float32: [3e38, -3e38, 1e-45]}
+    for dtype, value, method in [(d, v, m) for d in sizes for v in sizes[d] for m in methods]:
+        rows = np.full((3, 10), value, dtype)
+        try:
+            found = getattr(model, method)(rows)
+        except ValueError as error:
+            if "Check the units of X" not in str(error) or abs(value) < 1e30:
+                raise
+        else:
+            assert np.isfinite(found).all(), (method, value)

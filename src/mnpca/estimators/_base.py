@@ -21,7 +21,12 @@ from mnpca.estimators._elsewhere import (
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
 from mnpca.estimators._several import check_output, names_of_one, stack, unstack
-from mnpca.estimators._validation import validate_elsewhere, validate_training, without_mask
+from mnpca.estimators._validation import (
+    representable,
+    validate_elsewhere,
+    validate_training,
+    without_mask,
+)
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
 from mnpca.model.projection import gls_scores, gls_transform
@@ -201,8 +206,8 @@ class MatrixNormalEstimator(
             return project(X, gls_transform(self.col_precision_, loadings), mean)
         if reads_in_blocks(X):
             return _blocks.project(X, gls_transform(self.col_precision_, loadings), mean)
-        scores = gls_scores(X, self.col_precision_, loadings, mean)
-        return self._scores_as_given(scores.astype(X.dtype, copy=False), n_matrices)
+        scores = representable(X.dtype, gls_scores, X, self.col_precision_, loadings, mean)
+        return self._scores_as_given(scores, n_matrices)
 
     def inverse_transform(self, X):
         """Return the rows that have the given scores, ``X W' + mean``."""
@@ -263,7 +268,8 @@ class MatrixNormalEstimator(
             return log_likelihood(X, mean, *model)
         if reads_in_blocks(X):
             return _blocks.log_likelihood(X, mean, *model)
-        return unstack(row_log_likelihood(_dense(X) - mean, *model), n_matrices)
+        values = representable(np.float64, row_log_likelihood, _dense(X) - mean, *model)
+        return unstack(values, n_matrices)
 
     def score(self, X, y=None):
         """Mean log-likelihood per row of held-out rows."""

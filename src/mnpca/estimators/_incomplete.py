@@ -12,7 +12,7 @@ from mnpca.engines import is_dask, reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.estimators._elsewhere import on_host
 from mnpca.estimators._several import unstack
-from mnpca.estimators._validation import without_mask
+from mnpca.estimators._validation import representable, without_mask
 from mnpca.model.effects import Covariates
 from mnpca.model.observed import (
     RowModel,
@@ -123,9 +123,9 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         if self._as_complete(X, row_covariates):
             return super().transform(X)
         X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=1)
-        scores = observed_scores(X - offset, self.col_precision_, self._all_loadings())
-        scores = scores[:, : self.n_components_].astype(X.dtype, copy=False)
-        return self._scores_as_given(scores, n_matrices)
+        model = self.col_precision_, self._all_loadings()
+        scores = representable(X.dtype, observed_scores, X - offset, *model)
+        return self._scores_as_given(scores[:, : self.n_components_], n_matrices)
 
     def score_samples(self, X, *, row_covariates=None):
         """Log-likelihood of each row, seen as a new one; of its observed cells, if it has holes.
@@ -140,7 +140,9 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         if self._as_complete(X, row_covariates):
             return super().score_samples(X)
         X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=1)
-        return unstack(observed_log_likelihood(X - offset, self._row_model()), n_matrices)
+        model = self._row_model()
+        values = representable(np.float64, observed_log_likelihood, X - offset, model)
+        return unstack(values, n_matrices)
 
     def score(self, X, y=None, *, row_covariates=None):
         """Mean log-likelihood per row of held-out rows."""

@@ -47,6 +47,18 @@ def validate_training(estimator, X, *, accept_sparse=False, allow_nan=False):
     return X
 
 
+def representable(dtype, compute, *arguments):
+    """Return numbers computed from rows, in a type; refuse rows so large that these overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = compute(*arguments).astype(dtype, copy=False)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "Values of X are so large, compared with the training data, that the result overflows. "
+            "Check the units of X, or remove such rows."
+        )
+    return values
+
+
 def without_mask(X):
     """Return a masked array as a plain one with NaN in its masked cells, anything else as it is.
 

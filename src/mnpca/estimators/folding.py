@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mnpca.estimators._axes import AxesEstimator
 from mnpca.estimators._graph import noise_graph
 from mnpca.estimators._several import stack, unstack
+from mnpca.estimators._validation import representable
 from mnpca.solvers.tensor.fit import fit_tensor
 
 
@@ -190,7 +191,7 @@ class DimensionFoldingPCA(AxesEstimator):
         X = self._validate_array(_matrices(X), reset=False)
         left = self.row_components_ @ self.row_precision_
         right = self.col_precision_ @ self.col_components_.T
-        return (left @ (X - self.mean_) @ right).astype(X.dtype, copy=False)
+        return representable(X.dtype, lambda centred: left @ centred @ right, X - self.mean_)
 
     def inverse_transform(self, X):
         """Return the matrices ``M + X Z_i W'`` that have the given small matrices Z_i."""

@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mnpca.estimators._saving import SaveMixin
-from mnpca.estimators._validation import validate_training
+from mnpca.estimators._validation import representable, validate_training
 from mnpca.model.sparse import logdet
 from mnpca.precision import choose_penalty, sparse_precision
 
@@ -183,13 +183,17 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         centred = X - self.location_
-        distance = np.einsum("ij,ij->i", centred @ self.precision_, centred)
+        distance = representable(np.float64, _squared_lengths, centred, self.precision_)
         constant = X.shape[1] * np.log(2.0 * np.pi) - logdet(self.precision_)
         return -0.5 * (distance + constant)
 
     def score(self, X, y=None):
         """Mean log-likelihood per row of held-out rows."""
         return float(np.mean(self.score_samples(X)))
+
+
+def _squared_lengths(rows, precision):
+    return np.einsum("ij,ij->i", rows @ precision, rows)
 
 
 def _check_variances(covariance, X):

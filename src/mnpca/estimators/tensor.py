@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca.estimators._axes import AxesEstimator
 from mnpca.estimators._graph import precision_graph
+from mnpca.estimators._validation import representable
 from mnpca.solvers.tensor.axes import unfold, weighted_by
 from mnpca.solvers.tensor.fit import fit_tensor
 from mnpca.solvers.tensor.matrix import fit_matrix
@@ -217,9 +218,11 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         """
         check_is_fitted(self)
         X = self._validate_array(X, reset=False)
-        filtered = weighted_by(X - self.mean_, [None, *self.precisions_[1:]])
-        scores = unfold(filtered, 0) @ unfold(self.components_, 0).T
-        return scores.astype(X.dtype, copy=False)
+        return representable(X.dtype, self._project, X - self.mean_)
+
+    def _project(self, centred):
+        filtered = weighted_by(centred, [None, *self.precisions_[1:]])
+        return unfold(filtered, 0) @ unfold(self.components_, 0).T
 
     def inverse_transform(self, X):
         """Return the slices that have the given scores, mean included."""
