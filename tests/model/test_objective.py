@@ -45,6 +45,17 @@ def test_penalties(parts, diagonal):
     np.testing.assert_allclose(objective(*parts, penalty) - objective(*parts, Penalty()), expected)
 
 
+def test_scale_free_penalties(parts):
+    Y, signal, A, B = parts
+    penalty = Penalty(0.2, 0.4, scale_free=True)
+    value = objective(*parts, penalty)
+    mean_A, mean_B = (np.linalg.det(M.toarray()) ** (1 / M.shape[0]) for M in (A, B))
+    weighted = Penalty(0.2 * mean_B, 0.4 * mean_A)
+    np.testing.assert_allclose(value, objective(*parts, weighted))
+    np.testing.assert_allclose(value, objective(Y, signal, 5 * A, B / 5, penalty))
+    assert not penalty.sees_scale
+
+
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 def test_best_gauge(parts, ridge):
     Y, signal, A, B = parts

@@ -1,5 +1,7 @@
 """The likelihood algorithm: every block lowers the one objective, and where it ends."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -33,6 +35,7 @@ def problems(draw):
         *alphas,
         diagonal=draw(st.booleans()),
         ridge=draw(st.sampled_from([0.0, 0.01, 0.5])),
+        scale_free=draw(st.booleans()),
     )
     seed = draw(st.integers(0, 2**31 - 1))
     rng = np.random.default_rng(seed)
@@ -67,8 +70,9 @@ def data():
 
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
 @pytest.mark.parametrize("low_rank_step", ["als", "closed"])
-def test_it_ends_where_no_block_can_improve(data, ridge, low_rank_step):
-    penalty = Penalty(0.15, 0.1, True, ridge)
+@pytest.mark.parametrize("scale_free", [False, True])
+def test_it_ends_where_no_block_can_improve(data, ridge, low_rank_step, scale_free):
+    penalty = Penalty(0.15, 0.1, True, ridge, scale_free=scale_free)
     fit = fit_likelihood(data, 2, penalty, low_rank_step=low_rank_step, tol=1e-9, max_iter=500)
     assert fit.converged
     assert np.all(np.diff(fit.history) <= 1e-12)
@@ -80,6 +84,34 @@ def test_it_ends_where_no_block_can_improve(data, ridge, low_rank_step):
     for low_rank in ("als", "closed"):
         better = signal_step(data, end, penalty, low_rank).value(data, penalty)
         assert better == pytest.approx(fit.history[-1], abs=1e-6)
+
+
+def test_only_the_product_of_the_penalties_counts_unless_they_are_scale_free(data):
+    fit = fit_likelihood(data, 2, Penalty(0.3, 0.1), tol=1e-9, max_iter=500)
+    end = Iterate(fit.signal, fit.row_precision * 3, fit.col_precision / 3)
+    swapped = Penalty(0.1, 0.3)
+    assert end.value(data, swapped) == pytest.approx(fit.history[-1])
+    for step in (row_step, col_step):
+        better = step(data, end, swapped, tol=1e-10).value(data, swapped)
+        assert better == pytest.approx(fit.history[-1], abs=1e-7)
+
+    penalty, swapped = (Penalty(*side, scale_free=True) for side in ((0.3, 0.1), (0.1, 0.3)))
+    fit = fit_likelihood(data, 2, penalty, tol=1e-9, max_iter=500)
+    end = Iterate(fit.signal, fit.row_precision, fit.col_precision)
+    better = row_step(data, end, swapped, tol=1e-10).value(data, swapped)
+    assert better < end.value(data, swapped) - 1e-3
+
+
+def test_the_scale_of_the_noise_under_scale_free_penalties(data):
+    penalty = Penalty(0.15, 0.1, scale_free=True)
+    fit = fit_likelihood(data, 2, penalty, tol=1e-9, max_iter=500)
+    end = Iterate(fit.signal, fit.row_precision, fit.col_precision)
+    assert logdet(end.row_precision) == pytest.approx(0, abs=1e-8)
+    for factor in (0.9, 1.1):
+        rescaled = replace(end, col_precision=end.col_precision * factor)
+        assert rescaled.value(data, penalty) > fit.history[-1] + 1e-3
+    moved = replace(end, row_precision=end.row_precision * 3, col_precision=end.col_precision / 3)
+    assert moved.value(data, penalty) == pytest.approx(fit.history[-1])
 
 
 def test_the_two_low_rank_steps_end_alike(data):

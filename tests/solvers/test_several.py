@@ -21,13 +21,16 @@ def stacked(data):
     shape=st.tuples(st.integers(3, 7), st.integers(3, 7)),
     alphas=st.tuples(st.floats(0.05, 0.5), st.floats(0.05, 0.5)),
     ridge=st.sampled_from([0.0, 0.1]),
+    scale_free=st.booleans(),
     step=st.sampled_from(["als", "closed"]),
     start=st.sampled_from(["svd", "scales"]),
     seed=st.integers(0, 2**31 - 1),
 )
-def test_every_block_lowers_the_objective(n_matrices, shape, alphas, ridge, step, start, seed):
+def test_every_block_lowers_the_objective(
+    n_matrices, shape, alphas, ridge, scale_free, step, start, seed
+):
     Y = stacked(make_several_matrices(n_matrices, *shape, 1, random_state=seed))
-    penalty = Penalty(*alphas, ridge=ridge, free=True)
+    penalty = Penalty(*alphas, ridge=ridge, free=True, scale_free=scale_free)
     iterate = begin(Y, 1, penalty, start, n_matrices)
     value = iterate.value(Y, penalty)
     for _ in range(2):

@@ -59,6 +59,12 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         penalty of its own: a mask has large entries where there may be no edge.
     penalize_diagonal : bool, default=True
         Whether the diagonals of the precisions are penalised too.
+    scale_free : bool, default=False
+        Whether the penalty of a side is multiplied by the mean precision of the other,
+        ``exp(logdet(B)/p)`` or ``exp(logdet(A)/n)``. The common scale of A and B is free; in the
+        objective above the best scale leaves only the product ``alpha_row * alpha_col`` to count.
+        With True each penalty keeps the meaning that the criterion gave it, and the fit recovers
+        more where the noise is strong.
     ridge : float, default=0.0
         Weight of ``tr(X'AX) + tr(W'BW)``; a small one keeps the regressions for X and W regular.
     start : {"best", "svd", "scales"}, default="best"
@@ -144,6 +150,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         "alpha_row": _ALPHA,
         "alpha_col": _ALPHA,
         "penalize_diagonal": ["boolean"],
+        "scale_free": ["boolean"],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "start": [StrOptions({"best", "svd", "scales"})],
         "low_rank_step": [StrOptions({"als", "closed"})],
@@ -165,6 +172,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         alpha_row="bic",
         alpha_col="bic",
         penalize_diagonal=True,
+        scale_free=False,
         ridge=0.0,
         start="best",
         low_rank_step="als",
@@ -179,6 +187,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         self.alpha_row = alpha_row
         self.alpha_col = alpha_col
         self.penalize_diagonal = penalize_diagonal
+        self.scale_free = scale_free
         self.ridge = ridge
         self.start = start
         self.low_rank_step = low_rank_step
@@ -320,7 +329,14 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         several = self.n_matrices_ is not None
         if several:
             _check_maximum_exists(self.n_matrices_, sizes, rank, chosen)
-        return Penalty(chosen["row"], chosen["col"], self.penalize_diagonal, self.ridge, several)
+        return Penalty(
+            chosen["row"],
+            chosen["col"],
+            self.penalize_diagonal,
+            self.ridge,
+            free=several,
+            scale_free=self.scale_free,
+        )
 
     def _warn_unless_converged(self):
         if self.converged_:

@@ -27,6 +27,11 @@ class Penalty:
         Weight of ``tr(X'AX) + tr(W'BW)``.
     free : bool
         Whether a weight of 0 is no penalty instead: maximum likelihood, for several matrices.
+    scale_free : bool
+        Whether the weight of a side is multiplied by the mean precision of the other,
+        ``exp(logdet(B)/p)`` or ``exp(logdet(A)/n)``, so that the objective of (t A, B/t) is the
+        same for every t. Without it the best t undoes any change of the two weights that keeps
+        their product.
     """
 
     row: float | FloatArray = 0.0
@@ -34,6 +39,7 @@ class Penalty:
     diagonal: bool = True
     ridge: float = 0.0
     free: bool = False
+    scale_free: bool = False
 
     @property
     def row_on(self) -> bool:
@@ -52,6 +58,8 @@ class Penalty:
         Without a penalty on the diagonals they do not: as t grows A loses its edges, and B loses
         its penalty. Two networks then need a fixed scale, ``logdet A = 0``.
         """
+        if self.scale_free:
+            return False
         weights = [np.min(np.diag(w) if np.ndim(w) else w) for w in (self.row, self.col)]
         return self.diagonal and bool(min(weights) > 0)
 
@@ -69,6 +77,9 @@ def objective(
 
         L = tr(B R'AR)/(np) - logdet(A)/n - logdet(B)/p
             + alpha_row |A|_1 / n + alpha_col |B|_1 / p + ridge (tr(X'AX) + tr(W'BW)) / (np)
+
+    and, with `Penalty.scale_free`, alpha_row times ``exp(logdet(B)/p)``, alpha_col times
+    ``exp(logdet(A)/n)``.
 
     For data in another library's memory A and B are dense arrays beside them; else sparse.
     Each block of it is a problem that can be solved: a sparse precision in A (covariance
@@ -90,13 +101,14 @@ def objective(
         Weights.
     """
     n, p = row_precision.shape[0], data.shape[1]
-    value: float = (
-        misfit(data, signal, row_precision, col_precision, penalty.ridge)
-        - logdet(row_precision) / n
-        - logdet(col_precision) / p
-        + absolute_sum(row_precision, penalty.row, penalty.diagonal) / n
-        + absolute_sum(col_precision, penalty.col, penalty.diagonal) / p
-    )
+    row_logdet, col_logdet = logdet(row_precision) / n, logdet(col_precision) / p
+    row_size = absolute_sum(row_precision, penalty.row, penalty.diagonal) / n
+    col_size = absolute_sum(col_precision, penalty.col, penalty.diagonal) / p
+    if penalty.scale_free:
+        row_size *= math.exp(col_logdet)
+        col_size *= math.exp(row_logdet)
+    fit = misfit(data, signal, row_precision, col_precision, penalty.ridge)
+    value: float = fit - row_logdet - col_logdet + row_size + col_size
     return value
 
 

@@ -124,7 +124,8 @@ def descend(
 
     The row precision, the column precision, their common scale, then scores and loadings; until
     the objective changes by at most `tol` (relative where the objective exceeds 1). Where the
-    penalties do not determine the scale, it is held at ``logdet A = 0``.
+    penalties do not determine the scale, it is held at ``logdet A = 0``. Scale-free penalties leave
+    it there too.
     """
     if resume is None:
         iterate = begin(data, rank, penalty, start, n_matrices)

@@ -45,6 +45,8 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
         scores = side_by_side(iterate.signal.left, n)
         covariance += penalty.ridge * scores @ scores.T
     covariance /= data.shape[0] // n * p
+    if penalty.scale_free and penalty.col_on:
+        covariance /= math.exp(logdet(iterate.col_precision) / p)
     hold_scale = penalty.col_on and not penalty.sees_scale
     precision, result = _lower(
         covariance,
@@ -59,7 +61,11 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
 
 
 def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float) -> Iterate:
-    """Minimise over the column precision, with ``S2 = (R'AR + ridge W W')/n``."""
+    """Minimise over the column precision, with ``S2 = (R'AR + ridge W W')/n``.
+
+    Where penalties are scale-free, ``B = b B0`` with ``logdet B0 = 0``: B0 as in `row_step`, then
+    ``1/b = tr(B0 S2)/p + alpha_col |B0|_1 / p + alpha_row |A|_1 / n``, the noise variance.
+    """
     if not penalty.col_on:
         return iterate
     residual = data - iterate.signal.dense()
@@ -67,9 +73,18 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     if penalty.ridge:
         covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
     covariance /= data.shape[0]
+    precision = iterate.col_precision
+    hold_scale = penalty.scale_free and penalty.row_on
+    if hold_scale:
+        precision = precision / math.exp(logdet(precision) / data.shape[1])
     precision, result = _lower(
-        covariance, penalty.col, penalty.diagonal, iterate.col_precision, iterate.col_start, tol
+        covariance, penalty.col, penalty.diagonal, precision, iterate.col_start, tol, hold_scale
     )
+    if hold_scale:
+        row = iterate.row_precision
+        size = _penalised_trace(covariance, precision, penalty.col, penalty.diagonal)
+        row_size = absolute_sum(row, penalty.row, penalty.diagonal) / row.shape[0]
+        precision = precision / (size / data.shape[1] + row_size)
     return replace(iterate, col_precision=precision, col_start=result)
 
 
@@ -118,12 +133,7 @@ def _lower(
     """
 
     def value(candidate: sp.csr_array) -> float:
-        if sp.issparse(candidate):
-            row, col = candidate.tocoo().coords
-            trace = float(np.sum(covariance[row, col] * candidate.tocoo().data))
-        else:
-            trace = inner(covariance, candidate)
-        return trace - logdet(candidate) + absolute_sum(candidate, weight, diagonal)
+        return _penalised_trace(covariance, candidate, weight, diagonal) - logdet(candidate)
 
     try:
         result = sparse_precision(
@@ -140,3 +150,16 @@ def _lower(
         found = found * math.exp(-logdet(found) / covariance.shape[0])
         reached = value(found)
     return (precision, warm) if reached > value(precision) else (found, result)
+
+
+def _penalised_trace(
+    covariance: FloatArray, precision: sp.csr_array, weight: float | FloatArray, diagonal: bool
+) -> float:
+    """Return ``tr(S P) + sum_ij weight_ij |P_ij|``."""
+    if sp.issparse(precision):
+        entries = precision.tocoo()
+        row, col = entries.coords
+        trace = float(np.sum(covariance[row, col] * entries.data))
+    else:
+        trace = inner(covariance, precision)
+    return trace + absolute_sum(precision, weight, diagonal)
