@@ -70,6 +70,10 @@ def coverage(filled, std, holes=HOLES, truth=DATA.Y):
     return np.mean(np.abs(filled - truth)[holes] < 1.6449 * std[holes])
 
 
+class Stopped(Exception):
+    pass
+
+
 def test_holes_are_filled_near_the_level_of_the_noise(name):
     filled, std = fitted(name).impute(return_std=True)
     assert error(filled) < 1.2 * error(DATA.signal)
@@ -195,6 +199,44 @@ def test_rank_and_noise_are_chosen():
     assert psnr(model.denoise(), data.signal) > 15
 
 
+def test_networks_that_predict_better_are_taken():
+    """Columns in chains and rows without network, too few for the rule of complete data."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((150, 8)).cumsum(axis=1)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    holes = rng.random(X.shape) < 0.2
+    observed = np.where(holes, np.nan, X)
+    model = fit(MNPCA(), observed)
+    assert model.noise_["structure"] == "graph"
+    assert model.prediction_["gain"] > 0.0
+    assert model.prediction_["n_cells"] == pytest.approx(0.4 * (~holes).sum(), abs=4)
+    diagonal = fit(MNPCA(noise="diagonal"), observed)
+    assert diagonal.prediction_ is None
+    assert error(model.impute(), holes, X) < 0.9 * error(diagonal.impute(), holes, X)
+    # The rank is what stands above the noise, unless it was given.
+    assert np.all(model.singular_values_ > np.sqrt(150) + np.sqrt(8))
+    assert fit(MNPCA(4), observed).n_components_ == 4
+
+
+def test_an_interrupted_choice_goes_on_to_the_same_result(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
+    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
+    X, reports = Y[:40, :25], []
+    whole = fit(MNPCA(), X, callback=reports.append)
+
+    def stop(progress):
+        reports.pop()
+        if len(reports) == 1:  # within the rounds of the networks that are to predict
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        fit(MNPCA(), X, callback=stop, checkpoint=tmp_path / "fit.ckpt")
+    resumed = fit(MNPCA(), X, resume_from=tmp_path / "fit.ckpt")
+    assert resumed.prediction_ == whole.prediction_
+    assert np.array_equal(resumed.impute(), whole.impute())
+    assert np.array_equal(resumed.objective_history_, whole.objective_history_)
+
+
 def test_no_component_and_outliers_with_holes():
     empty = fit(MNPCA(0, noise="diagonal"), Y)
     assert empty.impute() == pytest.approx(np.where(HOLES, empty.mean_, Y), abs=1e-6)
@@ -215,10 +257,6 @@ def test_names_files_report_and_single_precision(name, tmp_path):
     assert np.array_equal(again.impute(), model.impute())
     assert np.array_equal(again.transform(frame), model.transform(frame))
     assert "report" in render(collect(model, frame)).lower()
-
-
-class Stopped(Exception):
-    pass
 
 
 @pytest.mark.parametrize("place", ["middle", "end"])

@@ -1,15 +1,16 @@
 """Expectation and maximisation for the flagship: signal and noise steps on a matrix with holes."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mnpca._typing import FloatArray
+from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines import engine_for
 from mnpca.model.low_rank import LowRank
-from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, posterior_fields
+from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, fit_flagship, posterior_fields
 from mnpca.solvers.flagship.graph import STRICT, WIDE
 from mnpca.solvers.flagship.iterate import Iterate, pack_side, unpack_side
 from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step
@@ -17,10 +18,14 @@ from mnpca.solvers.flagship.noise_step import Memory, NoiseModel, Structure, noi
 from mnpca.solvers.flagship.search import FINAL_SWEEPS, WIDER
 from mnpca.solvers.flagship.variational import Posterior
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
-from mnpca.solvers.progress import Progress, Report, State
+from mnpca.solvers.missing.start import first_guess
+from mnpca.solvers.progress import Progress, Report, State, silent
 
-#: Noise steps.
+#: Noise steps. From variances alone, which are further from the answer, it may take more ...
 ROUNDS = 3
+ROUNDS_FROM_VARIANCES = 8
+#: ... until the signal changes by less than this share; the draws never let it stand still.
+STILL = 0.05
 #: Low-rank steps before each noise step but the first.
 SIGNAL_STEPS = 1
 #: Low-rank steps under the final noise, at most.
@@ -87,6 +92,11 @@ class FlagshipRounds:
         Whether the model has a mean row.
     seed : int
         Of the draws and of the subspace iteration.
+    n_rounds : int, default=3
+        How many at most; more than three only until the signal hardly changes.
+    prune : bool, default=False
+        Whether components below ``sqrt n + sqrt p``, where the singular values of noise end, are
+        left out of the result. Their posterior mean is next to nothing.
     """
 
     def __init__(
@@ -97,6 +107,9 @@ class FlagshipRounds:
         structure: Structure,
         center: Center,
         seed: int,
+        *,
+        n_rounds: int = ROUNDS,
+        prune: bool = False,
     ) -> None:
         self.problem = problem
         self.start = fit
@@ -105,7 +118,33 @@ class FlagshipRounds:
         self.center = center
         self.levels = WIDE if fit.chosen == WIDER else STRICT
         self.seed = seed
+        self.n_rounds = n_rounds
+        self.prune = prune
+        self.rank = len(fit.singular_values)
         self.rounds: list[tuple[float, float]] = []
+
+    @classmethod
+    def from_variances(
+        cls,
+        problem: Incomplete,
+        rank: int,
+        structure: Structure,
+        center: Center,
+        seed: int,
+        *,
+        prune: bool,
+    ) -> "FlagshipRounds":
+        """Prepare rounds from row and column variances, without a search for networks before.
+
+        Where what the components leave over is no noise with few links, as in most data from
+        life, rounds from here predict better than from the end of a search.
+        """
+        guess = first_guess(problem, rank, center, seed)
+        fit = fit_flagship(
+            guess, rank, noise="diagonal", center=center, max_iter=1, random_state=seed
+        )
+        rounds = ROUNDS_FROM_VARIANCES
+        return cls(problem, guess, fit, structure, center, seed, n_rounds=rounds, prune=prune)
 
     def run(self, report: Report, outer: Callable[[], State], resume: State | None) -> CompletedFit:
         """Do all rounds and the final low-rank steps.
@@ -113,22 +152,51 @@ class FlagshipRounds:
         `outer` makes the state of what came before, for checkpoints; `resume` is the state of an
         earlier run, or None.
         """
-        done = 0
+        point = self._beginning() if resume is None else self._unpack(resume)
+        return self._finish(self._rounds_from(point, report, outer))
+
+    def predictions(self, completed: CompletedFit, hidden: BoolArray) -> FloatArray:
+        """Return what the model expects of observed cells that it is re-estimated without.
+
+        The rounds go on from the outcome of `run`. Hidden cells reach them through that alone,
+        and what the signal had of them is gone after a few expectations.
+        """
+        other = copy.copy(self)
+        other.problem = replace(
+            self.problem,
+            matrix=np.where(hidden, 0.0, self.problem.matrix),
+            missing=self.problem.missing | hidden,
+        )
+        other.start = completed.fit
+        other.center = completed.fit.centred
+        other.n_rounds = ROUNDS
+        other.rounds = []
+        point = other._rounds_from(other._beginning(), silent, dict)
+        settled = other._settle(other._under(point.noise), point, point.centred)
+        return np.asarray(settled.completion.filled[hidden])
+
+    def _beginning(self) -> _Point:
+        """Return the fit to start from as a point."""
         fit = self.start
         signal = LowRank(
             np.column_stack([fit.low_rank.left, np.ones(len(fit.scores))]),
             np.column_stack([fit.low_rank.right, fit.mean]),
         )
         noise = NoiseModel(fit.row_noise, fit.col_noise)
-        point = _Point(noise, signal, fit.loadings, fit.centred)
-        if resume is not None:
-            point = self._unpack(resume)
-            done = len(self.rounds)
-        for number in range(done + 1, ROUNDS + 1):
+        return _Point(noise, signal, fit.loadings, fit.centred)
+
+    def _rounds_from(self, point: _Point, report: Report, outer: Callable[[], State]) -> _Point:
+        """Do the rounds that are left."""
+        while not self._enough_rounds():
+            number = len(self.rounds) + 1
             point, score, change = self._round(point, number)
             self.rounds.append((score, change))
             report(Progress(STAGE, number, score, self._packer(point, outer)))
-        return self._finish(point)
+        return point
+
+    def _enough_rounds(self) -> bool:
+        done = len(self.rounds)
+        return done >= self.n_rounds or (done >= ROUNDS and self.rounds[-1][1] < STILL)
 
     def _round(self, point: _Point, number: int) -> tuple[_Point, float, float]:
         """Return the next point, the score before its noise step and the signal's change."""
@@ -186,6 +254,9 @@ class FlagshipRounds:
         """Let the signal settle under the final noise, and describe what came out."""
         expectation = self._under(point.noise)
         settled = self._settle(expectation, point, point.centred)
+        if self.prune:
+            edge = float(np.sum(np.sqrt(self.problem.matrix.shape)))
+            self.rank = int(np.sum(settled.posterior.svd.singular_values > edge))
         loadings = settled.posterior.svd.right * self.prepared.scale
         posterior = self._low_rank(
             expectation, settled.completion, point.noise, loadings, point.centred, FINAL_SWEEPS
@@ -244,7 +315,7 @@ class FlagshipRounds:
             self._standardised(expectation.for_signal(completion)),
             scaled.row,
             scaled.col,
-            len(self.start.singular_values),
+            self.rank,
             center=centred,
             start=loadings / self.prepared.scale,
             max_sweeps=sweeps,
