@@ -298,9 +298,9 @@ def _show_cell(p, data, density, S, present, failures, options):
     """Print one line; return by how much the best peer is slower, at least."""
     alpha = penalty_for(S, density)
     best = {diagonal: best_known(S, alpha, diagonal) for diagonal in (False, True)}
-    allowed, seconds, at_least, words = options.limit, {}, [], []
+    allowed, limit, seconds, at_least, words = np.inf, np.inf, {}, [], []
     for name in present:
-        answer, spent = climb_apart(name, S, alpha, best[name == "pyhuge"], allowed, options.limit)
+        answer, spent = climb_apart(name, S, alpha, best[name == "pyhuge"], allowed, limit)
         if answer is None:
             at_least.append(spent)
             words.append("slower")
@@ -311,7 +311,7 @@ def _show_cell(p, data, density, S, present, failures, options):
             seconds[name] = answer[0]
             words.append(f"{answer[0]:.4f}")
         # Ours comes first. No verdict on less than a second.
-        allowed = max(options.multiple * seconds["mnpca"], 1.0)
+        allowed, limit = max(options.multiple * seconds["mnpca"], 1.0), options.limit
     ours = seconds.pop("mnpca")
     finished = min(seconds.values(), default=np.inf)
     lead = min([finished, *at_least]) / ours
