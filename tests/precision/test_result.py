@@ -60,6 +60,27 @@ def test_state_holds_everything():
     assert "blocks" in state
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        (np.array([0, 6]), np.eye(2)),
+        (np.array([-1, 3]), np.eye(2)),
+        (np.array([0, 3]), np.eye(3)),
+        (np.array([0, 3]), np.ones(2)),
+    ],
+)
+def test_a_damaged_state_is_refused(block):
+    """Compiled code would read beyond the arrays."""
+    _, result = by_hand()
+    state = result.state()
+    state["blocks"] = [(*block, 0.0, True)]
+    with pytest.raises(ValueError, match="sizes do not agree"):
+        PrecisionResult.from_state(state)
+    state = result.state() | {"labels": np.zeros(5, np.int64)}
+    with pytest.raises(ValueError, match="sizes do not agree"):
+        PrecisionResult.from_state(state)
+
+
 def test_a_precision_that_lives_elsewhere():
     strict = pytest.importorskip("array_api_strict")
     result = PrecisionResult(strict.asarray(THREE.copy()), 1.0, 0.0, 1, np.zeros(3, np.int64))

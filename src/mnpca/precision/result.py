@@ -31,6 +31,12 @@ class Block:
     logdet: float
     definite: bool
 
+    def fits(self, p: int) -> bool:
+        """Tell whether the arrays agree and name some of p variables; kernels do not check."""
+        k = len(self.index)
+        within = k == 0 or 0 <= int(self.index.min()) <= int(self.index.max()) < p
+        return within and self.working_covariance.shape == (k, k)
+
 
 @dataclass(frozen=True, eq=False)
 class PrecisionResult:
@@ -79,6 +85,9 @@ class PrecisionResult:
         """Rebuild the result from its `state`; a warm start from it is the same to the bit."""
         values = dict(state)
         blocks = tuple(Block(*block) for block in values.pop("blocks"))
+        p = len(values["labels"])
+        if values["precision"].shape != (p, p) or not all(block.fits(p) for block in blocks):
+            raise ValueError("the state of a precision is damaged: sizes do not agree.")
         return cls(_objective=values.pop("objective"), **values, _blocks=blocks)
 
     @cached_property
