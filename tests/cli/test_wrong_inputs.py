@@ -61,6 +61,21 @@ WRONG = {
         ["fit", "data.csv", "--checkpoint", "data.csv", "--resume"],
         "data.csv",
     ),
+    "checkpoint over the data": (
+        table(),
+        ["fit", "data.csv", "--checkpoint", "data.csv"],
+        "is no checkpoint, so it is not written over",
+    ),
+    "decimal commas": (
+        "a;b\n1,5;2,5\n2,5;1,5\n3,7;2,2\n1,1;2,9\n",
+        ["fit", "data.csv"],
+        "not a comma",
+    ),
+    "no unit to scale by": (
+        "a,b,c\n" + "".join(f"{i * i},{i**3 % 7},{1 + i % 2}e-320\n" for i in range(9)),
+        ["fit", "data.csv", "--scale"],
+        "column 'c' has a spread of",
+    ),
     "output is a file": (table(), ["fit", "data.csv", "-o", "data.csv"], "is a file"),
     "output exists": (table(), ["fit", "data.csv", "-o", "full"], "--overwrite"),
     "output is not ours": (
@@ -107,6 +122,16 @@ def test_a_model_of_other_columns(run, csv, frame, tmp_path):
     result = run("report", "out")
     assert result.code == 2
     assert "damaged" in result.err
+
+
+def test_transform_does_not_replace_its_input(run, csv, tmp_path):
+    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
+    for name in (csv, "out/model.mnpca"):
+        before = (tmp_path / name).read_bytes()
+        result = run("transform", "out", csv, "-o", name)
+        assert result.code == 2
+        assert "name another file" in result.err
+        assert (tmp_path / name).read_bytes() == before
 
 
 def test_debug_shows_the_traceback(run):

@@ -126,6 +126,22 @@ def test_other_data_parameters_or_classes_are_refused(checkpoint):
         Other().fit(X, resume_from=checkpoint)
 
 
+def test_only_checkpoints_are_written_over(tmp_path, eager):
+    """Not the data, not a model; what is empty or a damaged checkpoint may go."""
+    path = tmp_path / "file"
+    for content in (b"a,b\n1,2\n", b'PK document.json "kind": "model"'):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match="is no checkpoint, so it is not written over"):
+            Toy().fit(X, checkpoint=path)
+        assert path.read_bytes() == content
+    path.write_bytes(b"")
+    Toy().fit(X, checkpoint=path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-30])
+    Toy().fit(X, checkpoint=path)
+    assert path.read_bytes() == whole
+
+
 def test_verbose_may_change(checkpoint):
     Toy(random_state=np.random.RandomState(3), verbose=1).fit(X, resume_from=checkpoint)
 

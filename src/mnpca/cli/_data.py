@@ -71,7 +71,7 @@ def _check_size(table):
     if p < MIN_COLUMNS:
         raise DataError(
             f"too few columns of numbers: {p}, at least {MIN_COLUMNS} are needed (is the "
-            "delimiter a comma, semicolon or tab?)."
+            "delimiter a comma, semicolon or tab? decimals need a point, not a comma)."
         )
 
 

@@ -9,8 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 import mnpca
-from mnpca.io import DataError
+from mnpca.io import DataError, quoted
 from mnpca.model.low_rank import LowRank
+
+#: Scales whose squares, and their inverses, are ordinary numbers.
+SMALLEST_UNIT, LARGEST_UNIT = 1e-100, 1e100
 
 
 class Algorithm(StrEnum):
@@ -66,7 +69,7 @@ class Fitted(NamedTuple):
 def fit_table(estimator, table, *, scale=False, callback=None, checkpoint=None, resume=False):
     """Fit the table's values; warnings become remarks."""
     frame = table.frame() if table.row_names or table.column_names else table.values
-    spread = np.nanstd(table.values, axis=0) if scale else None
+    spread = _spread(table) if scale else None
     X = frame / spread if scale else frame
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
@@ -82,6 +85,18 @@ def fit_table(estimator, table, *, scale=False, callback=None, checkpoint=None, 
         change_units(model, spread)
     remarks = [" ".join(str(w.message).split()) for w in caught]
     return Fitted(model, seconds, list(dict.fromkeys(remarks)))
+
+
+def _spread(table):
+    """Return the standard deviation of each column; refuse those that are no units."""
+    with np.errstate(over="ignore", under="ignore"):
+        spread = np.nanstd(table.values, axis=0)
+    for j in np.flatnonzero(~((spread > SMALLEST_UNIT) & (spread < LARGEST_UNIT)))[:1]:
+        raise DataError(
+            f"--scale: column {quoted(table.column_name(j))} has a spread of {spread[j]:.3g}, "
+            "beyond what its squares can represent; change its units first."
+        )
+    return spread
 
 
 def change_units(model, unit):

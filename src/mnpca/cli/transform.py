@@ -35,7 +35,12 @@ def transform(
     from mnpca.diagnostics import named_rows
     from mnpca.io import read_table
 
-    fitted = mnpca.load(model_file(model))
+    out = output or Path(f"{plain_name(new)}-scores.csv")
+    found = model_file(model)
+    for name in (new, found):
+        if out.exists() and name.exists() and out.samefile(name):
+            raise DataError(f"the scores would replace {quoted(name, 200)}; name another file.")
+    fitted = mnpca.load(found)
     if not hasattr(fitted, "transform"):
         raise DataError(f"a {type(fitted).__name__} has no components to project on.")
     table = read_table(new)
@@ -44,7 +49,6 @@ def transform(
     check_finite(table)
     check_observed(table, "row")
     scores = fitted.transform(named_rows(fitted, table.values))
-    out = output or Path(f"{plain_name(new)}-scores.csv")
     write_scores(out, [table.row_name(i) for i in range(len(scores))], np.asarray(scores))
     notes = list(table.notes)
     if json:

@@ -7,7 +7,13 @@ import time
 from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.estimators._elsewhere import fingerprint_rows
-from mnpca.persistence import fingerprint, read_document, remove_leftovers, write_document
+from mnpca.persistence import (
+    fingerprint,
+    looks_like,
+    read_document,
+    remove_leftovers,
+    write_document,
+)
 from mnpca.solvers.progress import silent
 
 # A checkpoint is written when the fit has run 20 times as long as the last one took to write
@@ -111,6 +117,7 @@ class CheckpointWriter:
         self._start = time.monotonic()
         self._written = -float("inf")
         self._cost = 0.0
+        _check_replaceable(self.path)
         remove_leftovers(path)
 
     def __call__(self, progress):
@@ -133,6 +140,16 @@ class CheckpointWriter:
         }
         write_document(self.path, "checkpoint", __version__, content)
         self.last = progress
+
+
+def _check_replaceable(path):
+    """Refuse to write a checkpoint over anything else, such as the data."""
+    if not os.path.isfile(path) or os.path.getsize(path) == 0 or looks_like(path, "checkpoint"):
+        return  # what is no file is refused when it is written
+    raise CheckpointError(
+        f"checkpoint={path!r} exists and is no checkpoint, so it is not written over. Name another "
+        "file, or remove that one."
+    )
 
 
 def _read_checkpoint(path, identity):

@@ -41,7 +41,9 @@ def table_from_frame(frame, names, row_names, labels):
             f"{listed(left_out)}"
         )
     if not numbers:
-        raise DataError("not a matrix: no column holds numbers.")
+        raise DataError(
+            "not a matrix: no column holds numbers (decimals need a point, not a comma)."
+        )
     values = np.empty((len(frame), len(numbers)))
     for at, (_, column) in enumerate(numbers):
         values[:, at] = column

@@ -12,7 +12,13 @@ truncated, altered, foreign, oversized or from a later version raises `ModelFile
 (`_archive.py`).
 """
 
-from mnpca.persistence._archive import SCHEMA, ModelFileError, read_document, write_document
+from mnpca.persistence._archive import (
+    SCHEMA,
+    ModelFileError,
+    looks_like,
+    read_document,
+    write_document,
+)
 from mnpca.persistence._atomic import atomic_write, remove_leftovers
 from mnpca.persistence._values import fingerprint
 
@@ -21,6 +27,7 @@ __all__ = [
     "ModelFileError",
     "atomic_write",
     "fingerprint",
+    "looks_like",
     "read_document",
     "remove_leftovers",
     "write_document",

@@ -74,6 +74,13 @@ def write_document(
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
+def looks_like(path: str | os.PathLike[str], kind: str) -> bool:
+    """Tell whether a file begins as one of the given kind does; the rest may be damaged."""
+    with open(path, "rb") as file:
+        head = file.read(256)
+    return DOCUMENT.encode() in head and f'"kind": "{kind}"'.encode() in head
+
+
 def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """Read the content of a file that `write_document` made.
 
