@@ -50,7 +50,7 @@ def test_an_engine_holds_the_matrix(place, matrices):
     assert engine.extremes() == (Y.min(), Y.max())
     close(place, engine.column_means(), Y.mean(axis=0))
     offset = np.linspace(-1.0, 1.0, p)
-    close(place, engine.mean_square(offset), np.mean((Y - offset) ** 2))
+    close(place, engine.column_mean_squares(offset), np.mean((Y - offset) ** 2, axis=0))
     rows, cols = np.array([3, 7, 29]), np.array([0, 19])
     np.testing.assert_array_equal(engine.block(rows, cols), Y[np.ix_(rows, cols)])
     np.testing.assert_array_equal(np.concatenate(list(engine.row_blocks())), Y)
@@ -65,7 +65,7 @@ def test_a_missing_value_shows_in_the_extremes(place, matrices):
 def test_standardised(place, matrices):
     Y, *_ = matrices
     offset = np.linspace(-1.0, 1.0, p)
-    engine = engine_for(place.put(Y)).standardised(offset, 2.0)
+    engine = engine_for(place.put(Y)).standardised(offset, np.full(p, 2.0))
     scaled = engine.block(np.arange(n), np.arange(p))
     np.testing.assert_allclose(scaled, (Y - offset) / 2.0, rtol=1e-6)
     np.testing.assert_array_equal(scaled, scaled.astype(np.float32))

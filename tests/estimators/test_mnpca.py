@@ -154,3 +154,14 @@ def test_same_seed_same_result_and_threads_do_not_matter(model, data):
 def test_too_many_components_are_refused(data):
     with pytest.raises(ValueError, match="n_components=101"):
         MNPCA(101).fit(data.Y)
+
+
+@pytest.mark.parametrize("noise", ["diagonal", "graph"])
+def test_units_of_the_columns_that_differ_by_decades_do_no_harm(noise):
+    data = make_paper_small(c=8, seed=0, n_samples=90, n_features=60)
+    units = np.random.default_rng(0).permutation(np.logspace(-8, 8, 60))
+    plain, other = (MNPCA(2, noise=noise).fit(Y) for Y in (data.Y, data.Y * units))
+    found, with_units = (
+        psnr(estimate, data.signal) for estimate in (plain.denoise(), other.denoise() / units)
+    )
+    assert with_units > found - 0.3

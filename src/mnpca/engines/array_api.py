@@ -56,22 +56,24 @@ class ArrayEngine:
             total += to_numpy(self.xp.sum(self.matrix[part, :], axis=0, dtype=self.xp.float64))
         return total / n
 
-    def mean_square(self, offset: FloatArray) -> float:
-        """Return the mean of ``(y_ij - offset_j)^2``."""
+    def column_mean_squares(self, offset: FloatArray) -> FloatArray:
+        """Return the mean of ``(y_ij - offset_j)^2`` of every column j."""
         n, p = self.shape
         row = like(offset, self.matrix, self.xp.float64)[None, :]
-        total = 0.0
+        total = np.zeros(p)
         for part in pieces(n, p):
-            total += float(self.xp.sum((self._double(self.matrix[part, :]) - row) ** 2))
-        return total / (n * p)
+            squares = (self._double(self.matrix[part, :]) - row) ** 2
+            total += to_numpy(self.xp.sum(squares, axis=0))
+        return total / n
 
-    def standardised(self, offset: FloatArray, scale: float) -> "ArrayEngine":
-        """Return an engine that holds ``(Y - 1 offset') / scale`` in float32."""
+    def standardised(self, offset: FloatArray, scale: FloatArray) -> "ArrayEngine":
+        """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32."""
         n, p = self.shape
         row = like(offset, self.matrix, self.xp.float64)[None, :]
+        unit = like(scale, self.matrix, self.xp.float64)[None, :]
         scaled = empty((n, p), self.matrix, self.xp.float32)
         for part in pieces(n, p):
-            values = (self._double(self.matrix[part, :]) - row) / scale
+            values = (self._double(self.matrix[part, :]) - row) / unit
             scaled[part, :] = self.xp.astype(values, self.xp.float32)
         return ArrayEngine(scaled)
 

@@ -91,11 +91,11 @@ class Engine(Protocol):
     def column_means(self) -> FloatArray:
         """Return the mean row ``Y'1 / n``."""
 
-    def mean_square(self, offset: FloatArray) -> float:
-        """Return the mean of ``(y_ij - offset_j)^2``."""
+    def column_mean_squares(self, offset: FloatArray) -> FloatArray:
+        """Return the mean of ``(y_ij - offset_j)^2`` of every column j."""
 
-    def standardised(self, offset: FloatArray, scale: float) -> "Engine":
-        """Return an engine that holds ``(Y - 1 offset') / scale`` in float32.
+    def standardised(self, offset: FloatArray, scale: FloatArray) -> "Engine":
+        """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32.
 
         An engine that reads its matrix in pieces does so piece by piece, without a copy.
         """

@@ -45,13 +45,12 @@ class ChunkedEngine:
         """Return the mean row."""
         return np.asarray(self.rows.total(_column_sums, None) / self.shape[0])
 
-    def mean_square(self, offset: FloatArray) -> float:
-        """Return the mean of ``(y_ij - offset_j)^2``."""
-        n, p = self.shape
-        return float(self.rows.total(_sum_of_squares, offset)) / (n * p)
+    def column_mean_squares(self, offset: FloatArray) -> FloatArray:
+        """Return the mean of ``(y_ij - offset_j)^2`` of every column j."""
+        return np.asarray(self.rows.total(_sums_of_squares, offset) / self.shape[0])
 
-    def standardised(self, offset: FloatArray, scale: float) -> "ChunkedEngine":
-        """Return an engine that holds ``(Y - 1 offset') / scale`` in float32.
+    def standardised(self, offset: FloatArray, scale: FloatArray) -> "ChunkedEngine":
+        """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32.
 
         It is computed once: from then on a pass reads half the bytes of the original, and
         whatever made the original (decompression, a lazy expression) is not repeated.
@@ -163,11 +162,12 @@ def _column_sums(rows: FloatArray, _: None) -> FloatArray:
     return np.asarray(rows.sum(axis=0, dtype=np.float64))
 
 
-def _sum_of_squares(rows: FloatArray, offset: FloatArray) -> float:
-    return sum(float(np.sum((rows[part] - offset) ** 2)) for part in slices(len(rows), BLOCK))
+def _sums_of_squares(rows: FloatArray, offset: FloatArray) -> FloatArray:
+    parts = slices(len(rows), BLOCK)
+    return np.asarray(sum(np.sum((rows[part] - offset) ** 2, axis=0) for part in parts))
 
 
-def _standardise(rows: FloatArray, shared: tuple[FloatArray, float]) -> FloatArray:
+def _standardise(rows: FloatArray, shared: tuple[FloatArray, FloatArray]) -> FloatArray:
     offset, scale = shared
     scaled = np.empty(rows.shape, np.float32)
     for part in slices(len(rows), BLOCK):

@@ -55,13 +55,13 @@ class DenseEngine:
         """Return the mean row."""
         return self._in_blocks().column_means()
 
-    def mean_square(self, offset: FloatArray) -> float:
-        """Return the mean of ``(y_ij - offset_j)^2``."""
+    def column_mean_squares(self, offset: FloatArray) -> FloatArray:
+        """Return the mean of ``(y_ij - offset_j)^2`` of every column j."""
         # Blocks of rows, so that no float64 copy of the data is ever made.
-        return self._in_blocks().mean_square(offset)
+        return self._in_blocks().column_mean_squares(offset)
 
-    def standardised(self, offset: FloatArray, scale: float) -> "DenseEngine":
-        """Return an engine that holds ``(Y - 1 offset') / scale`` in float32."""
+    def standardised(self, offset: FloatArray, scale: FloatArray) -> "DenseEngine":
+        """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32."""
         scaled = np.empty(self.shape, np.float32)
         for part in slices(len(scaled), BLOCK):
             scaled[part] = (self.matrix[part] - offset) / scale

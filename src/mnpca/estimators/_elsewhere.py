@@ -3,6 +3,7 @@
 import hashlib
 
 import numpy as np
+import scipy.sparse as sp
 
 from mnpca.engines import engine_for, is_dask
 from mnpca.engines.arrays import like, lives_elsewhere, namespace, to_numpy
@@ -86,7 +87,7 @@ def same_rows(X):
     engine = engine_for(X)
     n, p = engine.shape
     first, last = engine.block(np.array([0, n - 1]), np.arange(p))
-    return bool(np.array_equal(first, last)) and engine.mean_square(first) == 0.0
+    return bool(np.array_equal(first, last)) and not engine.column_mean_squares(first).any()
 
 
 def fingerprint_rows(X):
@@ -106,11 +107,13 @@ def training_moments(X, mean, weighted, col_precision):
         ``B W``.
     """
     engine = engine_for(X)
-    # The engine computes in single precision, which has no room for data of any unit.
-    scale = float(np.sqrt(engine.mean_square(mean))) or 1.0
-    engine = engine.standardised(mean, scale)
+    scale = np.sqrt(engine.column_mean_squares(mean))
+    scale[scale == 0] = 1.0
+    engine = engine.standardised(mean, scale)  # whose single precision has no room for any unit
+    diagonal = sp.diags_array(scale)
     ones = np.ones(engine.shape[0])
-    return engine.times(scale * weighted), engine.weighted_norm(ones, scale**2 * col_precision)
+    total = engine.weighted_norm(ones, sp.csr_array(diagonal @ col_precision @ diagonal))
+    return engine.times(scale[:, None] * weighted), total
 
 
 def project(X, transform, mean):

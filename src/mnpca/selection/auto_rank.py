@@ -139,7 +139,7 @@ def fit_auto_rank(
     trials : list of RankTrial
         In the order they were made.
     """
-    prepared = Prepared.of(Y, settings.center)
+    prepared = Prepared.of(Y, settings.center, settings.col_structure)
     settings = replace(settings, center=prepared.center)
     return _RankSearch(prepared.engine, settings, prepared, report, resume).run()
 
@@ -267,7 +267,7 @@ def largest_rank(shape: tuple[int, ...]) -> int:
 
 def guess_rank(Y: Any, settings: Settings) -> int:
     """Count the good components under row and column scales alone; quick and rough."""
-    prepared = Prepared.of(Y, settings.center)
+    prepared = Prepared.of(Y, settings.center, settings.col_structure)
     settings = replace(settings, rank=largest_rank(Y.shape), center=prepared.center)
     trial = RankTrial.of(Search.begin(prepared.engine, settings).current)
     # Under strongly correlated noise everything looks like a component.

@@ -122,6 +122,15 @@ class NoiseSide:
         )
         return scaled.repeated(self.copies)
 
+    def rescaled(self, scales: FloatArray) -> "NoiseSide":
+        """Return ``D P D`` with D = diag(scales): the precision in other units of the items."""
+        single = self.single
+        if single.is_diagonal:
+            return NoiseSide.diagonal(single.weights * scales**2).repeated(self.copies)
+        diagonal = sp.diags_array(scales)
+        rescaled = sp.csr_array(diagonal @ single.weights @ diagonal)
+        return NoiseSide.from_precision(rescaled).repeated(self.copies)
+
     def repeated(self, copies: int) -> "NoiseSide":
         """Return the noise of `copies` independent sets of these items."""
         if copies == 1:

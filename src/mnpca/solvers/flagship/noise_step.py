@@ -19,6 +19,9 @@ Structure: TypeAlias = Literal["identity", "diagonal", "graph"]
 
 #: Weight of the ridge on each side's covariance, in observations.
 RIDGE = 10.0
+#: Where a graph is to be found, it is at most this share of the observations that there are: the
+#: ridge hides correlations, and the conditional variances are pooled anyway.
+RIDGE_SHARE = 1 / 8
 #: A correlation above this is never taken for a remainder of the signal.
 NO_ARTEFACT = 0.1
 #: Variances are kept above this share of their mean.
@@ -155,14 +158,14 @@ class _GraphStep:
         return min(self.blur / size, NO_ARTEFACT)
 
 
-def ridged_variances(total: FloatArray, n_observations: int) -> FloatArray:
-    """Variances from sums of squares: ``(m v + 10 g) / (m + 10)``, g the geometric mean of v.
+def ridged_variances(total: FloatArray, n_observations: int, ridge: float = RIDGE) -> FloatArray:
+    """Variances from sums of squares: ``(m v + r g) / (m + r)``, g the geometric mean of v.
 
     The ridge keeps an item that a component fits perfectly from an infinite precision.
     """
     variances = total / n_observations
     variances = np.maximum(variances, VARIANCE_FLOOR * variances.mean())
-    weight = n_observations / (n_observations + RIDGE)
+    weight = n_observations / (n_observations + ridge)
     return np.asarray(weight * variances + (1.0 - weight) * geometric_mean(variances))
 
 
@@ -223,9 +226,10 @@ def noise_from_gram(
     total = gram.diagonal() + diagonal
     if structure != "graph":
         return _diagonal_noise(total, n_observations, structure)
-    variances = ridged_variances(total, n_observations)
+    ridge = min(RIDGE, RIDGE_SHARE * n_observations)
+    variances = ridged_variances(total, n_observations, ridge)
     gram.extra = off_diagonal
-    gram.rescale(1.0 / np.sqrt(variances * (n_observations + RIDGE)))
+    gram.rescale(1.0 / np.sqrt(variances * (n_observations + ridge)))
     graph = select_graph(gram, n_observations, candidates, levels, floor)
     if graph is None:
         return NoiseSide.diagonal(1.0 / pooled_variances(variances, n_observations))

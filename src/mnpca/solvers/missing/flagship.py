@@ -113,7 +113,7 @@ class FlagshipRounds:
     ) -> None:
         self.problem = problem
         self.start = fit
-        self.prepared = Prepared.of(guess, center)
+        self.prepared = Prepared.of(guess, center, structure)
         self.structure = structure
         self.center = center
         self.levels = WIDE if fit.chosen == WIDER else STRICT
@@ -293,13 +293,13 @@ class FlagshipRounds:
     @property
     def _constant(self) -> float:
         size = self.problem.matrix.size
-        return float(-size * (np.log(self.prepared.scale) + 0.5 * np.log(2 * np.pi)))
+        return float(-size * (float(np.log(self.prepared.scale).mean()) + 0.5 * np.log(2 * np.pi)))
 
     def _under(self, noise: NoiseModel) -> Expectation:
         return self.problem.under(noise.row.precision, noise.col.precision)
 
     def _standardised(self, matrix: FloatArray) -> Any:
-        return engine_for(matrix).standardised(self.prepared.offset, self.prepared.scale)
+        return engine_for(matrix).standardised(self.prepared.offset, self.prepared.scale[:, 0])
 
     def _low_rank(
         self,
