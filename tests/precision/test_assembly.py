@@ -344,6 +344,14 @@ def test_components_are_looked_for_until_there_is_one(monkeypatch, diagonal):
         walk.step(-0.1)
 
 
+def test_a_path_goes_from_large_penalties_to_small_ones(monkeypatch):
+    asked = []
+    step = Walk.step
+    monkeypatch.setattr(Walk, "step", lambda self, alpha: asked.append(alpha) or step(self, alpha))
+    sparse_precision_path(factor_covariance(6, 30, seed=96), [0.2, 0.4, 0.1, 0.3])
+    assert asked == [0.4, 0.3, 0.2, 0.1]
+
+
 def test_a_path_may_start_from_a_result_and_checks_it():
     S = factor_covariance(6, 30, seed=96)
     solved = sparse_precision(S, 0.4)

@@ -207,6 +207,20 @@ def test_an_indefinite_precision_has_no_gap():
     assert not found.definite
 
 
+def test_an_indefinite_dual_point_gives_no_gap():
+    """T is definite; the point that belongs to it, with signs that contradict, is not."""
+    S = np.full((3, 3), 0.5) + 0.5 * np.eye(3)
+    problem, _ = make_problem(S, 0.9, False)
+    T = np.eye(3) + 0.1 * np.array([[0.0, 1.0, -1.0], [1.0, 0.0, 1.0], [-1.0, 1.0, 0.0]])
+    assert np.linalg.eigvalsh(T)[0] > 0
+    iterate = from_precision(T, np.eye(3))
+    # A goal that half of the trace passes, but not the bound.
+    found = certificate._by_product(problem, iterate, 100.0, False, np.empty((3, 3)))
+    assert np.linalg.eigvalsh(iterate.W)[0] < 0
+    assert found.gap == np.inf
+    assert not found.definite
+
+
 def test_the_way_is_chosen_by_the_number_of_edges(monkeypatch):
     problem, point = problem_and_solution()
     iterate = from_precision(point.T, point.W)

@@ -164,14 +164,19 @@ def test_the_first_point_is_half_way_to_where_a_bound_ends():
     assert interior._first_point(np.array([[1.0, 2.0], [2.0, 1.0]]), np.full((2, 2), 0.1)) is None
 
 
-@pytest.mark.parametrize("goal", [10.0, 1.0, 0.3, 0.1, 1e-3])
-def test_the_sparsest_precision_that_is_good_enough(goal):
-    S, alpha, W = feasible(7)
+@pytest.mark.parametrize("goal", np.geomspace(1e-3, 10.0, 30))
+@pytest.mark.parametrize("seed", [7, 8])
+def test_the_sparsest_precision_that_is_good_enough(goal, seed):
+    S, alpha, W = feasible(seed)
+    # Entries within each of the shares of their bounds.
+    for share, at in ((0.995, (0, 1)), (-0.95, (1, 2)), (0.7, (2, 3))):
+        W[at] = W[at[::-1]] = S[at] + share * alpha[at]
+    assert np.linalg.eigvalsh(W)[0] > 0
     T = np.linalg.inv(W)
     off = ~np.eye(4, dtype=bool)
     dual = np.linalg.slogdet(W)[1] + 4
     expected = None
-    for share in interior.INSIDE:
+    for share in (0.99, 0.9, 0.5, 0.0):
         kept = np.where(off & (np.abs(W - S) < share * alpha), 0.0, T)
         if np.linalg.eigvalsh(kept)[0] > 0:
             gap = objective(S, alpha * off, kept) - dual
@@ -199,8 +204,12 @@ def test_pairs_are_counted(monkeypatch):
 
 def test_few_steps_lead_there_and_a_limit_ends_them(monkeypatch):
     problem, _ = make_problem(factor_covariance(12, 30, seed=46), 0.2, False)
-    point = solve_by_interior_point(problem, 1e-4)
-    assert point.n_iter <= 25
+    steps = []
+    step = interior._newton_step
+    with monkeypatch.context() as patched:
+        patched.setattr(interior, "_newton_step", lambda *args: steps.append(1) or step(*args))
+        point = solve_by_interior_point(problem, 1e-4)
+    assert point.n_iter == len(steps) <= 25
     monkeypatch.setattr(interior, "MAX_STEPS", point.n_iter)
     assert solve_by_interior_point(problem, 1e-4).n_iter == point.n_iter
     monkeypatch.setattr(interior, "MAX_STEPS", point.n_iter - 1)

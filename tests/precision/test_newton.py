@@ -309,6 +309,16 @@ def test_iterations_fall_and_their_gaps_are_honest(make):
     assert np.all(np.diff(gaps) <= np.diff(values) + 1e-12)
 
 
+def test_a_dual_point_is_looked_for_until_the_goal_is_met(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        module._Smooth, "dual", lambda self, T, W, enough: asked.append(enough) or -np.inf
+    )
+    problem, _ = make_problem(factor_covariance(5, 20, seed=65), 0.1, False)
+    point = newton(problem, np.diag(1 / problem.diagonal), 0.25, max_iter=1)
+    assert asked == [point.value - 0.25]
+
+
 def test_newton_ends_where_nothing_is_gained_or_rounding_rules(monkeypatch):
     problem, _ = make_problem(factor_covariance(5, 20, seed=65), 0.1, False)
     start = np.diag(1 / problem.diagonal)

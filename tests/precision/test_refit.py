@@ -11,7 +11,8 @@ from mnpca import sparse_precision
 from mnpca.precision import refit, refit_on_support
 from mnpca.precision.certificate import Certificate
 from mnpca.precision.iterate import Iterate
-from mnpca.precision.problem import Problem
+from mnpca.precision.newton import NewtonPoint
+from mnpca.precision.problem import NotCertifiedError, Problem
 
 from .reference import chain_covariance, factor_covariance
 
@@ -151,6 +152,24 @@ def test_sweeps_are_certified_and_tightened(monkeypatch):
     solution = refit._sweep(problem, edges, 1e-3, iterate)
     assert solution.n_iter == 3
     assert len(targets) == 1
+
+
+def test_the_default_tolerance_is_strict():
+    S = factor_covariance(12, 200, seed=36)
+    assert refit_on_support(S, random_graph(12, 0.5, 3)).duality_gap <= 12e-8
+
+
+@pytest.mark.parametrize(("gap", "enough"), [(4e-8, True), (4.1e-8, False)])
+def test_a_gap_of_newton_s_method_that_just_passes(monkeypatch, gap, enough):
+    S = chain_covariance(4, 50, seed=37)
+    edges = sparse.csr_array(np.eye(4, k=1) + np.eye(4, k=-1)).astype(bool)
+    monkeypatch.setattr(refit, "_sweep", lambda *args: None)
+    monkeypatch.setattr(refit, "newton", lambda *args: NewtonPoint(np.eye(4), S, 0.0, gap, 1))
+    if enough:
+        assert refit._solve(S, np.diagonal(S), edges, 1e-8, None).certificate.gap == gap
+    else:
+        with pytest.raises(NotCertifiedError, match="relax tol"):
+            refit._solve(S, np.diagonal(S), edges, 1e-8, None)
 
 
 def test_sweeps_add_up(monkeypatch):

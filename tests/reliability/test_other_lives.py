@@ -12,6 +12,7 @@ from tests.reliability.shared import fitted, numbers, sample
 import mnpca
 from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.persistence import fingerprint
+from mnpca.report import write_report
 
 
 def holes(n, p, seed):
@@ -60,7 +61,8 @@ def test_the_whole_life_of_a_model(tmp_path_factory, kind, n, p, seed, scale):
     model = fit(make(), X)
     for key, value in fitted(model).items():
         assert np.isfinite(numbers(value)).all(), key
-    path = tmp_path_factory.mktemp("life") / "m"
+    folder = tmp_path_factory.mktemp("life")
+    path = folder / "m"
     again = mnpca.load(model.save(path) and path)
     assert digest(again) == digest(model)
     for name in methods:
@@ -69,6 +71,14 @@ def test_the_whole_life_of_a_model(tmp_path_factory, kind, n, p, seed, scale):
         assert np.array_equal(found, getattr(again, name)(X)), name
     assert np.isfinite(model.denoise()).all()
     assert np.array_equal(model.denoise(), again.denoise())
+    if X.ndim == 2:
+        reports = [folder / "report.html", folder / "again.html"]
+        for each, report in zip((model, again), reports, strict=True):
+            write_report(each, X, report)
+        assert reports[0].read_bytes() == reports[1].read_bytes()
+    else:
+        with pytest.raises((TypeError, ValueError), match=r"no report|about one matrix"):
+            write_report(model, X, folder / "report.html")
 
 
 @pytest.mark.parametrize("kind", KINDS)

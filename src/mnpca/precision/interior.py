@@ -66,7 +66,7 @@ def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint | None
 def _first_point(S: Array, alpha: Array) -> Array | None:
     """Shrink S's off-diagonal by half of what the bounds allow; None if that is not definite."""
     off = np.abs(S - np.diag(np.diagonal(S)))
-    share = 0.5 * min(1.0, float(np.min(alpha[off > 0] / off[off > 0], initial=1.0)))
+    share = 0.5 * float(np.min(alpha[off > 0] / off[off > 0], initial=1.0))
     W = (1.0 - share) * S
     np.fill_diagonal(W, 1.0)
     return W if log_determinant(W.copy()) > -np.inf else None
