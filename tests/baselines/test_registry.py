@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 
-from mnpca.baselines import make_reducer
+from mnpca.baselines import ProgramMNPCA, make_reducer
 from mnpca.model.metric import MetricError
 
 
@@ -46,10 +46,10 @@ def chebyshev(items):
     return np.abs(items[:, None] - items[None]).max(axis=-1)
 
 
-def laplacian(items):
+def laplacian(items, density):
     distance = chebyshev(items)
     n = len(items)
-    window = np.quantile(distance[np.triu_indices(n, 1)], 0.01)
+    window = np.quantile(distance[np.triu_indices(n, 1)], density)
     weight = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
@@ -66,10 +66,13 @@ def symmetric_root(matrix):
 
 def test_gpca_with_a_laplacian_among_rows_and_smoothing_among_columns(rows):
     """The generalised decomposition U D V' with U'QU = I and V'RV = I, through square roots."""
-    row_metric, col_metric = laplacian(rows), np.exp(-(chebyshev(rows.T) ** 2) / 2)
+    density = np.mean(ProgramMNPCA(2).fit(rows).row_precision_.toarray() != 0)
+    row_metric, col_metric = laplacian(rows, density), np.exp(-(chebyshev(rows.T) ** 2) / 2)
     half_row, half_col = symmetric_root(row_metric), symmetric_root(col_metric)
     _, expected, right = np.linalg.svd(half_row @ rows @ half_col)
-    model = make_reducer("GPCA-LS", 2).fit(rows)
+    reducer = make_reducer("GPCA-LS", 2).fit(rows)
+    assert reducer.densities_[0] == pytest.approx(density)
+    model = reducer.gpca_
     np.testing.assert_allclose(model.singular_values_, expected[:2], rtol=1e-5)
     loadings = model.components_.T
     np.testing.assert_allclose(loadings.T @ col_metric @ loadings, np.eye(2), atol=1e-8)

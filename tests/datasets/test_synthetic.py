@@ -180,6 +180,18 @@ def test_swiss_rolls():
     noisy = make_two_swiss_rolls(500, noise=0.5, random_state=0)
     assert np.std(noisy.Y - noisy.signal) == pytest.approx(0.5, rel=0.1)
     np.testing.assert_allclose(noisy.col_precision.diagonal(), 4)
-    for wrong in ({"n_samples": 1}, {"noise": -1.0}):
+    for wrong in ({"n_samples": 1}, {"noise": -1.0}, {"arrangement": "apart"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             make_two_swiss_rolls(**wrong)
+
+
+def test_swiss_rolls_side_by_side():
+    data = make_two_swiss_rolls(500, arrangement="side", noise=0.0, random_state=0)
+    first, second = (data.Y[data.labels == label, 1] for label in (0, 1))
+    assert first.min() >= 0
+    assert first.max() <= 10
+    assert second.min() >= 11
+    assert second.max() <= 21
+    wound = make_two_swiss_rolls(500, noise=0.0, random_state=0).Y
+    np.testing.assert_array_equal(data.Y[data.labels == 0][:, [0, 2]], wound[::2, [0, 2]])
+    np.testing.assert_allclose(np.hypot(*data.Y[:, [0, 2]].T), np.hypot(*wound[:, [0, 2]].T))

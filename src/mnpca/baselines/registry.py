@@ -4,10 +4,9 @@ from sklearn.decomposition import PCA, FastICA, KernelPCA
 
 from mnpca.baselines.gplvm import GPLVM
 from mnpca.baselines.ppca import PPCA
+from mnpca.baselines.predefined import PredefinedGPCA
 from mnpca.baselines.program import ProgramMNPCA
-from mnpca.estimators import MNPCA, GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
-
-_METRIC = {"L": "laplacian", "S": "smooth"}
+from mnpca.estimators import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
 
 _BUILDERS = {
     "PCA": lambda k, seed: PCA(k),
@@ -21,10 +20,10 @@ _BUILDERS = {
         k, kernel="poly", degree=3, gamma=1.0, coef0=1.0, random_state=seed
     ),
     "ICA": lambda k, seed: FastICA(k, whiten="unit-variance", max_iter=2000, random_state=seed),
-    "GPCA-LL": lambda k, seed: _gpca(k, "LL"),
-    "GPCA-LS": lambda k, seed: _gpca(k, "LS"),
-    "GPCA-SL": lambda k, seed: _gpca(k, "SL"),
-    "GPCA-SS": lambda k, seed: _gpca(k, "SS"),
+    "GPCA-LL": lambda k, seed: PredefinedGPCA(k, metrics="LL", random_state=seed),
+    "GPCA-LS": lambda k, seed: PredefinedGPCA(k, metrics="LS", random_state=seed),
+    "GPCA-SL": lambda k, seed: PredefinedGPCA(k, metrics="SL", random_state=seed),
+    "GPCA-SS": lambda k, seed: PredefinedGPCA(k, metrics="SS", random_state=seed),
     "MN-PCA-program": lambda k, seed: ProgramMNPCA(k),
     # The paper's start and its program's criterion, and two rounds: the program stops after one
     # to three on most of these sets.
@@ -32,6 +31,7 @@ _BUILDERS = {
         k,
         alpha_row="bic-authors",
         alpha_col="bic-authors",
+        scale_free=True,
         start="svd",
         ridge=0.01,
         max_iter=2,
@@ -65,8 +65,3 @@ def make_reducer(name, n_components, *, random_state=0):
     if name not in _BUILDERS:
         raise ValueError(f"name must be one of {', '.join(METHODS)}; got {name!r}.")
     return _BUILDERS[name](n_components, random_state)
-
-
-def _gpca(k, letters):
-    """GPCA with the metric of the first letter among rows, of the second among columns."""
-    return GeneralizedPCA(k, row_metric=_METRIC[letters[0]], col_metric=_METRIC[letters[1]])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import mnpca
 from mnpca.experiments.catalogue import EXPERIMENTS
+from mnpca.experiments.deviations import deviations
 from mnpca.experiments.present import term_pairs
 from mnpca.experiments.store import ResultStore
 from mnpca.experiments.tables import averages, beside_paper, heading, markdown
@@ -26,7 +27,10 @@ def fill(text, store):
 
 
 def _block(words, store):
-    """Write one block; its words are a target, the kind of cells, a metric and the digits."""
+    """Write one block; its words are a target, the kind of cells, a metric and the digits.
+
+    "deviations" in place of the digits: where we differ from the paper, and why.
+    """
     if words == ["machine"]:
         return _machine()
     target, kind, *rest = words
@@ -34,12 +38,14 @@ def _block(words, store):
     cells = [cell for cell in wanted if cell.experiment == kind and cell in store]
     if target == "terms":
         return _terms(store, cells)
-    metric, digits = rest[0], int(rest[1]) if len(rest) > 1 else 2
+    metric, digits = rest[0], int(rest[1]) if rest[1:] and rest[1].isdigit() else 2
     # The paper's figures stand beside its own data and its own protocol.
     table = "" if kind in ("real-nested", "small") else target
     both = beside_paper(averages(store, cells, (metric,)), table)
     if both.empty:
         return "Not computed yet."
+    if rest[-1] == "deviations":
+        return deviations(both)
     return markdown(both, metric, digits)
 
 

@@ -76,7 +76,7 @@ def _model(method, data, k, seed, penalties):
         return ProgramMNPCA(k, rule="bic-authors")
     if method == "LikelihoodMNPCA":
         row, col = penalties or ("bic-authors", "bic-authors")
-        return LikelihoodMNPCA(k, alpha_row=row, alpha_col=col, center=False)
+        return LikelihoodMNPCA(k, alpha_row=row, alpha_col=col, scale_free=True, center=False)
     if method == "LikelihoodMNPCA-printed":
         return LikelihoodMNPCA(k, alpha_row="bic", alpha_col="bic", center=False)
     if method == "WassersteinMNPCA":

@@ -33,16 +33,29 @@ def save_scatter(panels, path):
     _save(figure, path)
 
 
-def save_swiss(points, panels, path):
-    """Draw the rolls in space, then their projections (method, scores, labels)."""
-    figure = plt.figure(figsize=(3 * (len(panels) + 1), 3))
-    axis = figure.add_subplot(1, len(panels) + 1, 1, projection="3d")
-    axis.scatter(*points.T, c=panels[0][2], s=6, cmap="coolwarm")
-    axis.set_title("data", fontsize=9)
-    for position, (method, scores, labels) in enumerate(panels, start=2):
-        axis = figure.add_subplot(1, len(panels) + 1, position)
-        _scatter(axis, scores, labels)
-        axis.set_title(method, fontsize=9)
+def save_swiss(rows, path):
+    """Draw rolls in space, then their projections, one row for each arrangement.
+
+    Parameters
+    ----------
+    rows : dict
+        The points and a list of (method, scores, labels) by data name.
+    path : path
+        Picture file.
+    """
+    n_cols = 1 + max(len(panels) for _, panels in rows.values())
+    figure = plt.figure(figsize=(3 * n_cols, 3 * len(rows)))
+    for row, (data, (points, panels)) in enumerate(rows.items()):
+        first = row * n_cols + 1
+        axis = figure.add_subplot(len(rows), n_cols, first, projection="3d")
+        axis.scatter(*points.T, c=panels[0][2], s=6, cmap="coolwarm")
+        axis.set_title(data, fontsize=9)
+        for ticks in (axis.set_xticks, axis.set_yticks, axis.set_zticks):
+            ticks([])
+        for position, (method, scores, labels) in enumerate(panels, start=first + 1):
+            axis = figure.add_subplot(len(rows), n_cols, position)
+            _scatter(axis, scores, labels)
+            axis.set_title(method, fontsize=9)
     _save(figure, path)
 
 
