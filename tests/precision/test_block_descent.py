@@ -1,5 +1,7 @@
 """What block descent tries, in which order and how exactly; its sweeps and certificates played."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -46,8 +48,8 @@ def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
     """Every attempt breaks down, so that all of them are seen."""
     tried, scale = [], min(tol, 1e-4)
 
-    def descend(problem, tol, start, inner, max_sweeps, *, near):
-        tried.append((start, inner, near))
+    def descend(problem, tol, start, inner, first, max_sweeps, *, near):
+        tried.append((start, inner, first, near))
         assert max_sweeps == 77
 
     monkeypatch.setattr(block_descent, "_descend", descend)
@@ -58,15 +60,17 @@ def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
     finished = solve_component(problem, tol, start, 77)
     assert finished == (problem, pytest.approx(P * tol), None)
     if start is not None:
-        first, inner, near = tried.pop(0)
-        assert first is start
+        given, inner, first, near = tried.pop(0)
+        assert given is start
         assert near
-        assert_allclose(inner, (0.5 if kind == "result" else 3e-3) * scale)
+        assert_allclose(inner, (0.5 if kind == "result" else 1e-2) * scale)
+        assert first == (7 if kind == "result" else 25)
     assert_allclose(
-        [inner for _, inner, _ in tried], [10 * scale, 10 * scale, min(1e-9, 3e-3 * scale)]
+        [inner for _, inner, _, _ in tried], [10 * scale, 10 * scale, min(1e-9, 3e-3 * scale)]
     )
-    assert not any(near for _, _, near in tried)
-    for (cold, _, _), fill in zip(tried, (fill_soft, fill_mixed, fill_mixed), strict=True):
+    assert [first for _, _, first, _ in tried] == [50, 50, 50]
+    assert not any(near for _, _, _, near in tried)
+    for (cold, _, _, _), fill in zip(tried, (fill_soft, fill_mixed, fill_mixed), strict=True):
         W = np.empty((P, P))
         fill(problem.covariance, problem.alpha, problem.diagonal, W)
         assert_array_equal(cold.iterate.W, W)
@@ -195,7 +199,7 @@ class Play:
         monkeypatch.setattr(block_descent, "certify", self.certify)
 
     def descend(self, S, alpha, W, B, theta, target, inner, inner_last, most, columns):
-        self.asked.append((target, inner, inner_last, most, columns))
+        self.asked.append((target, inner, inner_last, most, columns.tolist()))
         return min(self.sweeps, most), self.progress, self.ok, self.kept
 
     def certify(self, problem, iterate, goal, definite, dual, work):
@@ -206,15 +210,16 @@ class Play:
         return [row[k] for row in self.asked]
 
 
-def run(problem, tol=1e-4, inner=1e-3, most=1000, near=False, definite=False):
-    return _descend(problem, tol, start_at(problem, definite), inner, most, near=near)
+def run(problem, tol=1e-4, inner=1e-3, most=1000, near=False, definite=False, columns=None):
+    start = replace(start_at(problem, definite), columns=columns)
+    return _descend(problem, tol, start, inner, 50.0, most, near=near)
 
 
 def test_sweeps_between_certificates_double_up_to_a_limit(monkeypatch, problem):
     play = Play(monkeypatch, sweeps=10**6)
     solution = run(problem, most=10**5)
     assert play.column(3) == [20, 20, 40, 80, 160, 200, 200, 200, 200, 200]
-    assert play.column(4) == [P] * 10
+    assert play.column(4) == [list(range(P))] * 10
     assert len(play.certified) == 10
     assert solution.n_iter == 1320
     assert solution.certificate.gap == 1.0
@@ -283,41 +288,12 @@ def test_near_a_solution_certificates_follow_single_sweeps(monkeypatch, problem)
     play = Play(monkeypatch, progress=1e-5, sweeps=10**6)
     run(problem, near=True, most=10**5)
     assert play.column(3) == [20, 1, 1, 1, 1, 24, 48, 96, 192, 200]
-    assert play.column(4) == [P] * 10
+    assert play.column(4) == [list(range(P))] * 10
 
 
-def test_an_unsure_start_gets_half_a_sweep_more(monkeypatch, problem):
-    """Once, before the first certificate, and if there is room for more."""
-    unsure = 25 * 1e-4 * P
-    for progress, certificates in ((0.99 * unsure, 10), (1.01 * unsure, 9)):
-        play = Play(monkeypatch, progress=progress)
-        run(problem, near=True)
-        assert play.column(4)[:3] == ([P, P, P] if certificates == 10 else [P, 3, P])
-        assert len(play.certified) == certificates
-        assert play.column(3)[1] == 1
-    play = Play(monkeypatch, progress=1.01 * unsure)
-    run(problem, near=False)
-    assert play.column(4) == [P] * 10
-    play = Play(monkeypatch, progress=1.01 * unsure)
-    solution = run(problem, near=True, most=1)
-    assert len(play.certified) == solution.n_iter == 1
-
-
-def test_half_a_sweep_where_the_gap_is_nearly_closed(monkeypatch, problem):
-    goal = 6e-4
-    for gap, progress, halves in (
-        (2.9 * goal, 100 * goal, True),
-        (3.1 * goal, 100 * goal, False),
-        (2.9 * goal, 30 * goal, True),
-        (2.9 * goal, 28 * goal, False),
-    ):
-        play = Play(monkeypatch, progress=progress)
-        # The first sweep is unsure, so that half of one comes before the first certificate.
-        play.proofs = [proof(gap)] * 5
-        run(problem, near=True)
-        assert play.column(4)[:2] == [P, 3]
-        assert play.column(4)[2:6] == ([P, 3, P, 3] if halves else [P] * 4)
-    play = Play(monkeypatch, progress=100 * goal)
-    play.proofs = [proof(2.9 * goal)] * 5
-    run(problem)
-    assert play.column(4) == [P] * 10
+def test_some_columns_then_the_others_then_all(monkeypatch, problem):
+    play = Play(monkeypatch, progress=1e-5, sweeps=10**6)
+    run(problem, near=True, columns=np.array([4, 1]))
+    assert play.column(4)[:4] == [[4, 1], [0, 2, 3, 5], list(range(P)), list(range(P))]
+    assert play.column(3)[:4] == [1, 1, 1, 1]
+    assert len(play.certified) == 10

@@ -137,6 +137,13 @@ def pair(problem, T, W):
     return norm, np.trace(X @ X), gap, cost
 
 
+def spread(problem, T, W):
+    """Largest row sum of |T W - I| in units of T's diagonal."""
+    scale = np.sqrt(np.diagonal(T))
+    X = T @ feasible(problem, T, W) - np.eye(P)
+    return np.abs(X * scale[None, :] / scale[:, None]).sum(axis=1).max()
+
+
 def test_gap_by_the_product_alone():
     """Near the solution and with W known to be definite, nothing is factorised."""
     problem, point = problem_and_solution()
@@ -162,10 +169,16 @@ def test_gap_by_the_trace_of_the_square():
     problem, point = problem_and_solution()
     T, W = near(point, 3e-3)
     norm, square, gap, _ = pair(problem, T, W)
-    by_trace = bound(np.sqrt(square))
+    radius = spread(problem, T, W)
+    by_trace = bound(np.sqrt(square), radius)
     assert square < norm**2
-    goal = (by_trace + bound(norm)) / 2
+    goal = (by_trace + bound(norm, radius)) / 2
     found, _ = by_product(problem, T, W, goal, True)
+    assert_allclose(found.gap, by_trace, rtol=1e-6)
+    assert np.isnan(found.logdet)
+    assert found.definite
+    # Without the knowledge that W is definite, T is factorised.
+    found, _ = by_product(problem, T, W, goal, False)
     assert_allclose(found.gap, by_trace, rtol=1e-6)
     assert_allclose(found.logdet, np.linalg.slogdet(T)[1])
     # Where half of the trace passes and the bound does not, factors of both give the gap itself.
@@ -241,40 +254,91 @@ def start_at(problem, T, W, definite=True):
     return Start(iterate, sparse_of(T), 1.25, definite)
 
 
-def off_by(problem, T, off):
-    """Scale T so that its cost is so far above p."""
-    return T * (P + off) / linear(problem, T)
-
-
 def test_a_start_without_a_precision_is_taken_as_it_is():
     problem, point = problem_and_solution()
     start = Start(Iterate(point.W, np.zeros((P, P)), np.ones(P)))
     assert certify_start(problem, start, 1e-3) == (start, None)
 
 
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_how_far_the_cost_is_tells_what_a_start_is_good_for(sign):
+def moved_by(problem, T, size):
+    """A definite W whose way to the dual point of T is so long, squared and halved."""
+    there = feasible(problem, T, np.linalg.inv(T))
+    scale = np.sqrt(np.diagonal(T))
+    i, j = np.argwhere(np.triu(T, 1))[0]
+    step = np.sqrt(size) / (scale[i] * scale[j])
+    W = there.copy()
+    W[i, j] -= step
+    W[j, i] -= step
+    return W, there
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("definite", [False, True])
+def test_how_far_w_is_tells_what_a_start_is_good_for(monkeypatch, sparse, definite):
     problem, point = problem_and_solution()
-    goal, W = 1e-3, point.W + 0.01
-    promising, far = certificate.PROMISING * goal, certificate.FAR * goal
-    for off, definite, as_it_is in (
-        (0.99 * promising, True, False),
-        (1.01 * promising, True, True),
-        (0.99 * far, True, True),
-        (1.01 * far, True, False),
-        (1.01 * promising, False, False),
-    ):
-        T = off_by(problem, point.T, sign * off)
-        start = start_at(problem, T, W, definite)
-        found, proof = certify_start(problem, start, goal)
-        assert proof is None or off < promising
-        if as_it_is:
-            assert found is start
-            assert_array_equal(start.iterate.W, W)
-        else:
-            assert_allclose(start.iterate.W, feasible(problem, T, W))
-        if off > far or not definite:
-            assert not found.definite
+    monkeypatch.setattr(certificate, "SPARSE", 1.0 if sparse else 0.0)
+    goal, T = 1e-4, 1.05 * point.T
+    hopeful, some, far = (
+        c * goal for c in (certificate.HOPEFUL, certificate.SOME, certificate.FAR)
+    )
+    for off in (0.99 * hopeful, 1.01 * hopeful, 0.99 * some, 1.01 * some, 0.99 * far, 1.01 * far):
+        W, there = moved_by(problem, T, off)
+        found, proof = certify_start(problem, start_at(problem, T, W, definite), goal)
+        assert proof is None
+        if sparse and definite and off > hopeful:
+            # Its sweeps keep W definite; over some columns where that may do.
+            assert_array_equal(found.iterate.W, W)
+            assert found.definite
+            assert (found.columns is None) == (off > some)
+            continue
+        assert_allclose(found.iterate.W, there)
+        looked_at = off <= (far if sparse else hopeful)
+        assert found.definite == looked_at
+        assert (found.columns is not None) == looked_at
+
+
+def test_a_move_too_long_to_prove_w_definite_after_it_is_made_at_once(monkeypatch):
+    problem, point = problem_and_solution()
+    monkeypatch.setattr(certificate, "SPARSE", 1.0)
+    T, goal = 1.05 * point.T, 1e-4
+    W, there = moved_by(problem, T, 2 * goal)
+    scale = np.sqrt(np.diagonal(T))
+    rows = (np.abs(T) / np.outer(scale, scale)).sum(axis=1).max()
+    row = (np.abs(W - there) * np.outer(scale, scale)).sum(axis=1).max()
+    for factor, as_it_is in ((1.01, True), (0.99, False)):
+        monkeypatch.setattr(certificate, "SMALL_MOVE", factor * rows * row)
+        found, _ = certify_start(problem, start_at(problem, T, W), goal)
+        assert_allclose(found.iterate.W, W if as_it_is else there)
+
+
+def test_the_columns_with_the_largest_parts_are_swept():
+    parts = np.array([1.0, 9.0, 4.0, 2.0])
+    for goal, columns in ((1e-9, {0, 1, 2, 3}), (9.0, {1, 2, 3}), (1e3, set())):
+        # The others have a share s of the squares, and s^2 of them is to be left.
+        left = 2 * certificate.LEFT * goal
+        found = certificate._columns_to_sweep(parts, goal)
+        assert set(found.tolist()) == columns or goal == 9.0
+        rest = parts.sum() - parts[found].sum()
+        assert rest**2 / parts.sum() <= left
+        if len(found):
+            assert (rest + parts[found].min()) ** 2 / parts.sum() >= left
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bound_with_a_radius(seed):
+    """It bounds the sum of l - log(1 + l) over eigenvalues up to the radius."""
+    values = np.random.default_rng(seed).uniform(-0.4, 0.4, 7)
+    gap = np.sum(values - np.log1p(values))
+    radius, root = np.abs(values).max(), np.linalg.norm(values)
+    assert gap <= bound(root, radius) <= bound(root)
+    assert_allclose(bound(root, np.inf), bound(root))
+    equal = np.full(7, -radius)
+    assert_allclose(
+        bound(np.linalg.norm(equal), radius), np.sum(equal - np.log1p(equal)), rtol=1e-12
+    )
+    assert bound(0.0, 0.0) == 0.0
+    assert bound(3.0, 1.0) == np.inf
+    assert bound(3.0, 0.5) < np.inf
 
 
 def test_a_start_near_enough_is_certified():

@@ -24,7 +24,7 @@ from mnpca.precision.iterate import (
 )
 from mnpca.precision.newton import MAX_INFLATION, NewtonPoint, newton, newton_along_path
 from mnpca.precision.problem import NotCertifiedError, Problem, not_certified
-from mnpca.precision.result import inverse, log_determinant
+from mnpca.precision.result import Index, inverse, log_determinant
 
 # Certificates before Newton's method takes over; and column sweeps between two of them, a number
 # that doubles from the least to the most.
@@ -32,18 +32,14 @@ MAX_CERTIFICATES = 10
 MIN_SWEEPS, MAX_SWEEPS = 20, 200
 # Column sweeps before Newton's method takes over.
 MAX_TOTAL = 1000
-# Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its
-# cost; and the accuracy of the column problems in the first sweep of a cold and of a warm start,
-# and in the last sweeps.
-FIRST_CERTIFICATE = 50.0
-FIRST_INNER, WARM_INNER, LAST_INNER = 10.0, 0.5, 3e-3
-# Above this progress, a sweep from a warm start is followed by half a sweep before a certificate.
-UNSURE = 25.0
+# Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its cost,
+# and accuracy of the column problems in the first sweep: from a cold start, from an earlier
+# solution, and from the line through two of them, which is nearer after a sweep. Then the accuracy
+# in the last sweeps.
+FIRST_CERTIFICATE, WARM_CERTIFICATE, LINE_CERTIFICATE = 50.0, 7.0, 25.0
+FIRST_INNER, WARM_INNER, LINE_INNER, LAST_INNER = 10.0, 0.5, 1e-2, 3e-3
 # A warm start is near: so many more certificates after one sweep each.
 NEAR = 4
-# With a gap of so many times the one to reach, and so small a share of a sweep's progress, the half
-# of the columns that is older will do.
-ALMOST, QUICK = 3.0, 0.1
 # A gap so many times a sweep's progress will not fall before the column problems are solved better.
 STALLED = 20.0
 # Sloppier sweeps than for this tolerance save nothing: more of them are needed.
@@ -81,9 +77,10 @@ def solve_component(
         start, certificate = certify_start(problem, start, goal)
         if certificate is not None:
             return ComponentSolution(start.iterate, certificate, 0)
-        # A point on a line through two solutions is nearer than one of them, after a sweep.
-        inner = LAST_INNER if start.precision is None else WARM_INNER
-        solution = _descend(problem, tol, start, inner * scale, max_sweeps, near=True)
+        inner, first = WARM_INNER, WARM_CERTIFICATE
+        if start.precision is None:
+            inner, first = LINE_INNER, LINE_CERTIFICATE
+        solution = _descend(problem, tol, start, inner * scale, first, max_sweeps, near=True)
     for fill, inner in (
         (fill_soft, FIRST_INNER * scale),
         (fill_mixed, FIRST_INNER * scale),
@@ -91,25 +88,40 @@ def solve_component(
     ):
         if solution is None:
             start = Start(cold_start(problem, fill))
-            solution = _descend(problem, tol, start, inner, max_sweeps, near=False)
+            solution = _descend(
+                problem, tol, start, inner, FIRST_CERTIFICATE, max_sweeps, near=False
+            )
     if solution is not None and solution.certificate.gap <= goal:
         return solution
     return _finish_by_newton(problem, goal, solution)
 
 
 def _descend(
-    problem: Problem, tol: float, start: Start, inner: float, max_sweeps: int, *, near: bool
+    problem: Problem,
+    tol: float,
+    start: Start,
+    inner: float,
+    first: float,
+    max_sweeps: int,
+    *,
+    near: bool,
 ) -> ComponentSolution | None:
-    """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
+    """Sweep and certify, tightening until the gap passes; None if a sweep broke down.
+
+    ``inner`` is the accuracy of the column problems in the first sweep, ``first`` the progress at
+    which to certify first.
+    """
     goal = tol * problem.size
     scale = min(tol, LOOSEST)
-    target, inner_last = FIRST_CERTIFICATE * scale * problem.size, min(inner, LAST_INNER * scale)
+    target = first * scale * problem.size
+    inner_last = min(inner, LAST_INNER * scale)
     iterate, definite = start.iterate, start.definite
     work = np.empty_like(iterate.W)
     total, dual = 0, -np.inf
-    half, unsure = False, near
+    # Where some columns may do, those come first, then the others.
+    some = [] if start.columns is None else [start.columns, _others(start.columns, problem.size)]
     for count in range(MAX_CERTIFICATES):
-        one = half or (near and 0 < count <= NEAR)
+        one = bool(some) or (near and 0 < count <= NEAR)
         sweeps, progress, ok, kept = descend(
             problem.covariance,
             problem.alpha,
@@ -120,16 +132,12 @@ def _descend(
             inner,
             inner_last,
             1 if one else min(max(MIN_SWEEPS, total), MAX_SWEEPS, max_sweeps - total),
-            (problem.size + 1) // 2 if half else problem.size,
+            some.pop(0) if some else np.arange(problem.size),
         )
         total += sweeps
         if not ok:
             return None
         definite &= kept
-        more = total < max_sweeps and count + 1 < MAX_CERTIFICATES
-        if unsure and more and progress > UNSURE * scale * problem.size:
-            half, unsure = True, False
-            continue
         certificate = certify(problem, iterate, goal, definite, dual, work)
         if certificate.gap <= goal or total >= max_sweeps:
             break
@@ -141,8 +149,14 @@ def _descend(
         if gap > STALLED * progress:
             inner_last = max(0.03 * inner_last, SMALLEST_INNER)
         inner = inner_last
-        half = near and not half and gap <= min(ALMOST * goal, QUICK * progress)
     return ComponentSolution(iterate, certificate, total)
+
+
+def _others(columns: Index, p: int) -> Index:
+    """Return the columns that are not among the given ones."""
+    rest = np.ones(p, np.bool_)
+    rest[columns] = False
+    return np.flatnonzero(rest)
 
 
 def _finish_by_newton(

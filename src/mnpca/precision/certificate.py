@@ -20,9 +20,9 @@ import numpy as np
 
 from mnpca.precision._kernels.certificate import (
     distance_from_inverse,
+    distance_to_feasible,
     fill_dual,
     fill_primal,
-    linear_cost,
     make_feasible,
     support_size,
     to_csr,
@@ -30,13 +30,18 @@ from mnpca.precision._kernels.certificate import (
 )
 from mnpca.precision.iterate import Iterate, Sparse, Start
 from mnpca.precision.problem import Problem
-from mnpca.precision.result import Array, log_determinant
+from mnpca.precision.result import Array, Index, log_determinant
 
 # Up to this share of nonzeros a product with T costs less than a factorisation.
 SPARSE = 1.0 / 12.0
-# An earlier solution whose cost is within so many gaps of p may be one of the present problem; the
-# sweeps from one that is not farther than that need no feasible start.
-PROMISING, FAR = 5.0, 60.0
+# How far W is from the dual point of an earlier solution, in gaps to reach: up to the first number
+# it is certified, up to the second a sweep over some columns may do, and up to the third a product
+# with T is worth its cost, which proves W definite there and tells which columns.
+HOPEFUL, SOME, FAR = 0.7, 3.0, 30.0
+# Sweeps keep W definite where it is; a move that is this small now lets that be proved after it.
+SMALL_MOVE = 1.0
+# Columns are swept until this share of the gap to reach is left to the others.
+LEFT = 0.125
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +96,16 @@ def dual_value(problem: Problem, W: Array, B: Array, work: Array, enough: float)
     return best
 
 
-def bound(distance: float) -> float:
-    """Return the largest gap of a pair whose product is at this distance from the identity."""
-    return float(-distance - np.log1p(-distance)) if distance < 1.0 else np.inf
+def bound(distance: float, radius: float = np.inf) -> float:
+    """Return the largest gap of a pair with eigenvalues up to radius and this root of squares.
+
+    These are the eigenvalues of T W - I, none of which is larger than the root of the sum of their
+    squares. The gap is infinite where they may reach -1.
+    """
+    largest = min(distance, radius)
+    if largest == 0.0 or largest >= 1.0:
+        return 0.0 if largest == 0.0 else np.inf
+    return float((distance / largest) ** 2 * (-largest - np.log1p(-largest)))
 
 
 def certify(
@@ -112,26 +124,39 @@ def certify(
 def certify_start(problem: Problem, start: Start, goal: float) -> tuple[Start, Certificate | None]:
     """Certify an earlier solution for the present problem, or prepare it as a start.
 
-    How far its cost is from p, the cost of a solution, tells what it is good for: a certificate,
-    sweeps from W as it is, or, as for a W that may be indefinite, sweeps from a feasible W, where
-    conditional variances stay positive.
+    How far W is from the dual point that belongs to the precision tells what it is good for: a
+    certificate, a sweep over some columns, or sweeps from that dual point, where conditional
+    variances stay positive.
     """
     if start.precision is None:
         return start, None
-    W, theta = start.iterate.W, start.iterate.theta
     S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
-    cost = float(linear_cost(S, alpha, diagonal, *start.precision))
-    off = abs(cost - problem.size)
-    if start.definite and PROMISING * goal < off <= FAR * goal:
-        return start, None
-    move_to_feasible(problem, W, start.precision)
-    if off > PROMISING * goal:
+    W, theta = start.iterate.W, start.iterate.theta
+    sparse = len(start.precision.values) <= SPARSE * problem.size**2
+    parts, moved, size = distance_to_feasible(S, alpha, diagonal, *start.precision, W)
+    off = 0.5 * float(parts.sum()) / goal
+    if sparse and start.definite and off > HOPEFUL and size * moved <= SMALL_MOVE:
+        columns = _columns_to_sweep(parts, goal) if off <= SOME else None
+        return replace(start, columns=columns), None
+    cost, _ = move_to_feasible(problem, W, start.precision)
+    if off > (FAR if sparse else HOPEFUL):
         return replace(start, definite=False), None
-    square, _ = distance_from_inverse(*start.precision, theta, W, np.empty((1, len(W))))
-    gap = bound(np.sqrt(square))
+    parts, spread, _ = distance_from_inverse(*start.precision, theta, W, np.empty((1, len(W))))
+    gap = bound(float(np.sqrt(parts.sum())), spread)
     if gap > goal:
-        return replace(start, definite=gap < np.inf), None
+        return replace(start, definite=gap < np.inf, columns=_columns_to_sweep(parts, goal)), None
     return start, Certificate(start.precision, cost, start.logdet, gap, gap, definite=True)
+
+
+def _columns_to_sweep(parts: Array, goal: float) -> Index:
+    """Return the columns with the largest parts of the gap, given by the rows of T W - I.
+
+    A sweep over a column mends its row and its column. Where the other rows have a share s of the
+    squares, about s^2 of them lie in the other columns too.
+    """
+    order = np.argsort(parts)
+    below = np.cumsum(parts[order])
+    return order[np.searchsorted(below, np.sqrt(2.0 * LEFT * goal * below[-1])) :]
 
 
 def move_to_feasible(problem: Problem, W: Array, precision: Sparse) -> tuple[float, float]:
@@ -146,23 +171,30 @@ def _by_product(
     B, theta = iterate.B, iterate.theta
     precision = Sparse(*to_csr(B, theta))
     cost, moved = move_to_feasible(problem, iterate.W, precision)
-    square, size = distance_from_inverse(*precision, theta, iterate.W, work)
-    distance = float(np.sqrt(square))
+    # The rows are needed together only if their norms will not do, which is likely without this.
+    out = work[:1] if definite else work
+    parts, spread, size = distance_from_inverse(*precision, theta, iterate.W, out)
+    square = float(parts.sum())
+    distance = np.sqrt(square)
     # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have
     # the same inertia (Lyapunov). For W before its move, X is at most this sum.
     definite = definite and distance + size * moved < 1.0
-    gap = bound(distance)
+    gap = bound(distance, spread)
     if definite and gap <= goal:
         return Certificate(precision, cost, np.nan, gap, gap, definite)
     if gap > goal:
+        if len(out) < len(work):
+            distance_from_inverse(*precision, theta, iterate.W, work)
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
         square = min(square, abs(trace_of_square(work)))
-        estimate = 0.5 * float(square)
+        gap = bound(np.sqrt(square), spread)
+        if definite and gap <= goal:
+            return Certificate(precision, cost, np.nan, gap, gap, definite)
+        estimate = 0.5 * square
         if estimate > goal:
             return Certificate(precision, cost, np.nan, np.inf, estimate, definite)
     fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work)
     logdet = log_determinant(work)
-    gap = bound(np.sqrt(square))
     if logdet == -np.inf:
         return Certificate(precision, cost, logdet, np.inf, np.inf)
     if gap > goal:

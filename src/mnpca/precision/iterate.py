@@ -41,12 +41,15 @@ class Start:
         Its log-determinant; nan if not known.
     definite : bool
         Whether the iterate's W is known to be positive definite.
+    columns : ndarray or None
+        The columns to sweep first, where some may do.
     """
 
     iterate: Iterate
     precision: Sparse | None = None
     logdet: float = np.nan
     definite: bool = False
+    columns: Index | None = None
 
 
 def cold_start(problem: Problem, fill: Callable[..., None]) -> Iterate:

@@ -49,9 +49,15 @@ class Problem:
         """Return the same problem on some of the variables."""
         if len(index) == self.size:
             return self
-        rows = np.zeros(1, np.int64) if len(self.alpha) == 1 else index
-        alpha = take_block(self.alpha, rows, index)
-        return Problem(take_block(self.covariance, index, index), alpha, self.diagonal[index])
+        alpha = self.alpha[:, index] if len(self.alpha) == 1 else _block(self.alpha, index)
+        return Problem(_block(self.covariance, index), alpha, self.diagonal[index])
+
+
+def _block(matrix: Array, index: Index) -> Array:
+    """Return rows and columns of a matrix, in memory of NumPy's: it comes in large pages."""
+    out = np.empty((len(index), len(index)))
+    take_block(matrix, index, index, out)
+    return out
 
 
 def check_tolerance(tol: float) -> float:

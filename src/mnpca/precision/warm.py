@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mnpca.precision._kernels.blocks import put_block
 from mnpca.precision._kernels.certificate import to_csr
-from mnpca.precision._kernels.warm import extrapolate, fill_regressions, recall_rows
+from mnpca.precision._kernels.warm import (
+    extrapolate,
+    fill_regressions,
+    recall_block,
+    recall_rows,
+)
 from mnpca.precision.certificate import move_to_feasible
 from mnpca.precision.iterate import Iterate, Sparse, Start
 from mnpca.precision.problem import Problem
@@ -16,11 +20,9 @@ from mnpca.precision.result import Array, Block, Index, PrecisionResult
 def restart(result: PrecisionResult, index: Index, problem: Problem) -> Start:
     """Start the problem of the variables in index from an earlier result for all variables."""
     iterate, precision = recall(result, index, problem.diagonal)
-    blocks, whole = _blocks_within(result, index)
+    blocks = _blocks_within(result, index)
     definite = all(block.definite for block in blocks)
-    # Parts of components are principal submatrices: definite, but of unknown determinant.
-    logdet = _log_determinant(result, index, blocks, iterate.theta) if whole else np.nan
-    return Start(iterate, precision, logdet, definite)
+    return Start(iterate, precision, _log_determinant(result, index, blocks, iterate), definite)
 
 
 def go_on(
@@ -28,7 +30,6 @@ def go_on(
 ) -> Start:
     """Start from the line through two results, t times their distance beyond the last."""
     W, theta, precision = _look_up(last, index, problem.diagonal)
-    W = W.copy()
     W_before, theta_before, precision_before = _look_up(before, index, problem.diagonal)
     B = np.zeros_like(W)
     extrapolate(W, theta, *precision, (W_before, *precision_before), theta_before, t, B)
@@ -41,50 +42,41 @@ def recall(result: PrecisionResult, index: Index, diagonal: Array) -> tuple[Iter
     W, theta, precision = _look_up(result, index, diagonal)
     B = np.zeros_like(W)
     fill_regressions(*precision, theta, B)
-    return Iterate(W.copy(), B, theta), precision
+    return Iterate(W, B, theta), precision
 
 
 def _look_up(result: PrecisionResult, index: Index, diagonal: Array) -> tuple[Array, Array, Sparse]:
-    """W, theta and the precision of the variables in index, to be read only."""
-    position = np.full(result.precision.shape[0], -1)
-    position[index] = np.arange(len(index))
-    W = _working_covariance(result, index, position)
-    scale = np.sqrt(diagonal / np.diagonal(W))
-    if not np.all(scale == 1.0):
-        W = W * scale
-        W *= scale[:, None]
+    """W, theta and the precision of the variables in index, gathered from their components."""
     T = result.precision
-    *rows, theta = recall_rows(
-        T.indptr.astype(np.int64), T.indices.astype(np.int64), T.data, index, position, scale
-    )
+    position = np.full(T.shape[0], -1)
+    position[index] = np.arange(len(index))
+    W = np.zeros((len(index), len(index)))
+    np.fill_diagonal(W, diagonal)
+    # Of a variable that stood alone; those of the components are set with them.
+    scale = np.sqrt(diagonal * T.diagonal()[index])
+    for block in _blocks_within(result, index):
+        recall_block(block.working_covariance, position[block.index], diagonal, scale, W)
+    indptr, columns = T.indptr.astype(np.int64, copy=False), T.indices.astype(np.int64, copy=False)
+    *rows, theta = recall_rows(indptr, columns, T.data, index, position, scale)
     return W, theta, Sparse(*rows)
 
 
-def _blocks_within(result: PrecisionResult, index: Index) -> tuple[list[Block], bool]:
-    """Blocks that hold variables of index, and whether each of them lies in index as a whole."""
+def _blocks_within(result: PrecisionResult, index: Index) -> list[Block]:
+    """Blocks that hold variables of index."""
     number = result.block_of[index]
-    blocks = [result._blocks[k] for k in np.unique(number[number >= 0])]
-    return blocks, sum(len(block.index) for block in blocks) == np.count_nonzero(number >= 0)
+    return [result._blocks[k] for k in np.flatnonzero(np.bincount(number[number >= 0]))]
 
 
 def _log_determinant(
-    result: PrecisionResult, index: Index, blocks: list[Block], theta: Array
+    result: PrecisionResult, index: Index, blocks: list[Block], iterate: Iterate
 ) -> float:
-    """Log-determinant of the scaled precision of whole blocks and variables that stood alone."""
+    """Log-determinant of the scaled precision; nan where it is not known.
+
+    Parts of components are principal submatrices: definite, but of unknown determinant.
+    """
+    alone = result.block_of[index] < 0
+    if sum(len(block.index) for block in blocks) + np.count_nonzero(alone) > len(index):
+        return np.nan
     before = result.precision.diagonal()[index]
     logdet = sum(block.logdet for block in blocks)
-    alone = float(np.log(before[result.block_of[index] < 0]).sum())
-    return float(logdet + alone + np.log(theta / before).sum())
-
-
-def _working_covariance(result: PrecisionResult, index: Index, position: Index) -> Array:
-    """Gather the components' working covariances for the variables in index."""
-    p = len(index)
-    blocks, _ = _blocks_within(result, index)
-    if len(blocks) == 1 and np.array_equal(blocks[0].index, index):
-        return blocks[0].working_covariance
-    W = np.zeros((p, p))
-    np.fill_diagonal(W, 1.0 / result.precision.diagonal()[index])
-    for block in blocks:
-        put_block(block.working_covariance, position[block.index], W)
-    return W
+    return float(logdet + np.log(before[alone]).sum() + np.log(iterate.theta / before).sum())

@@ -1,29 +1,15 @@
 """Compiled copies between a matrix and the blocks of its components."""
 
-import numpy as np
 from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def take_block(matrix, rows, columns):
-    """Return matrix[rows][:, columns] for index arrays."""
-    out = np.empty((len(rows), len(columns)))
+def take_block(matrix, rows, columns, out):
+    """Fill out with matrix[rows][:, columns] for index arrays."""
     for r in range(len(rows)):
         source, row = matrix[rows[r]], out[r]
         for c in range(len(columns)):
             row[c] = source[columns[c]]
-    return out
-
-
-@njit(cache=True, nogil=True)
-def put_block(block, position, out):
-    """Write block to the given positions, rows and columns, of out; those below 0 are left out."""
-    for r in range(len(position)):
-        if position[r] >= 0:
-            source, row = block[r], out[position[r]]
-            for c in range(len(position)):
-                if position[c] >= 0:
-                    row[position[c]] = source[c]
 
 
 @njit(cache=True, nogil=True)

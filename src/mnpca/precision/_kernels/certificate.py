@@ -36,12 +36,8 @@ def make_feasible(S, alpha, diagonal, indptr, columns, values, W):
     """
     p = S.shape[0]
     shared_row = alpha.shape[0] == 1
-    weight = np.empty(p)
+    weight = _root_of_diagonal(indptr, columns, values)
     before = np.empty(p)
-    for i in range(p):
-        for k in range(indptr[i], indptr[i + 1]):
-            if columns[k] == i:
-                weight[i] = np.sqrt(values[k])
     cost, largest = 0.0, 0.0
     for i in range(p):
         a = alpha[0] if shared_row else alpha[i]
@@ -62,6 +58,51 @@ def make_feasible(S, alpha, diagonal, indptr, columns, values, W):
             cost += values[k] * x
         largest = max(largest, weight[i] * moved)
     return cost, largest
+
+
+@njit(cache=True, nogil=True)
+def _root_of_diagonal(indptr, columns, values):
+    """Roots of the diagonal of a sparse precision."""
+    root = np.empty(len(indptr) - 1)
+    for i in range(len(root)):
+        for k in range(indptr[i], indptr[i + 1]):
+            if columns[k] == i:
+                root[i] = np.sqrt(values[k])
+    return root
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def distance_to_feasible(S, alpha, diagonal, indptr, columns, values, W):
+    """How far `make_feasible` would move W, in units in which T has diagonal one.
+
+    Returns the squares' sum of each row of the move, its largest row sum, and that of |T|.
+    """
+    p = S.shape[0]
+    shared_row = alpha.shape[0] == 1
+    weight = _root_of_diagonal(indptr, columns, values)
+    parts = np.empty(p)
+    moved, largest = 0.0, 0.0
+    for i in range(p):
+        a = alpha[0] if shared_row else alpha[i]
+        s, w = S[i], W[i]
+        squares, total = 0.0, 0.0
+        for j in range(p):
+            step = weight[j] * (min(max(w[j], s[j] - a[j]), s[j] + a[j]) - w[j])
+            squares += step * step
+            total += abs(step)
+        size = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            j = columns[k]
+            x = diagonal[i] if j == i else s[j] + np.copysign(a[j], values[k])
+            clip = weight[j] * (min(max(w[j], s[j] - a[j]), s[j] + a[j]) - w[j])
+            step = weight[j] * (x - w[j])
+            squares += step * step - clip * clip
+            total += abs(step) - abs(clip)
+            size += abs(values[k]) / weight[j]
+        parts[i] = weight[i] * weight[i] * squares
+        moved = max(moved, weight[i] * total)
+        largest = max(largest, size / weight[i])
+    return parts, moved, largest
 
 
 @njit(cache=True, nogil=True)
@@ -88,31 +129,17 @@ def fill_primal(S, alpha, diagonal, B, theta, out):
     return cost
 
 
-@njit(cache=True, nogil=True)
-def linear_cost(S, alpha, diagonal, indptr, columns, values):
-    """tr(S T) + |alpha o T|_1 for a sparse T, the diagonal's penalty being part of diagonal."""
-    shared_row = alpha.shape[0] == 1
-    total = 0.0
-    for i in range(len(diagonal)):
-        a = alpha[0] if shared_row else alpha[i]
-        for k in range(indptr[i], indptr[i + 1]):
-            j = columns[k]
-            if j == i:
-                total += diagonal[i] * values[k]
-            else:
-                total += S[i, j] * values[k] + a[j] * abs(values[k])
-    return total
-
-
 @njit(cache=True, nogil=True, fastmath=FAST)
 def distance_from_inverse(indptr, columns, values, theta, W, out):
     """Fill out with T W - I for a sparse T, unless it has room for one row only.
 
-    Returns its squared Frobenius norm and the largest row sum of |T|, both in units in which T
-    has diagonal one: T_ij / sqrt(theta_i theta_j).
+    Returns the squares' sum of each row, the largest row sum of |T W - I| and that of |T|, all in
+    units in which T has diagonal one: T_ij / sqrt(theta_i theta_j).
     """
     p = W.shape[0]
-    total, largest = 0.0, 0.0
+    parts = np.empty(p)
+    weight = np.sqrt(theta)
+    spread, largest = 0.0, 0.0
     for i in range(p):
         row = out[i % len(out)]
         first, last = indptr[i], indptr[i + 1]
@@ -120,15 +147,18 @@ def distance_from_inverse(indptr, columns, values, theta, W, out):
             row[j] = 0.0
         row[i] = -1.0
         add_rows(W, columns[first:last], values[first:last], last - first, p, row)
-        part = 0.0
+        squares, total = 0.0, 0.0
         for j in range(p):
-            part += theta[j] * row[j] * row[j]
-        total += part / theta[i]
+            x = weight[j] * row[j]
+            squares += x * x
+            total += abs(x)
+        parts[i] = squares / theta[i]
+        spread = max(spread, total / weight[i])
         size = 0.0
         for k in range(first, last):
-            size += abs(values[k]) / np.sqrt(theta[columns[k]])
-        largest = max(largest, size / np.sqrt(theta[i]))
-    return total, largest
+            size += abs(values[k]) / weight[columns[k]]
+        largest = max(largest, size / weight[i])
+    return parts, spread, largest
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -218,23 +218,20 @@ def _store(g, j, W):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, n_columns):
-    """Block coordinate descent over columns, in random order, in place on W, B and theta.
+def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, columns):
+    """Block coordinate descent over the given columns, in random order, in place on W, B and theta.
 
     Column j solves a lasso of variable j on the others with Gram matrix W, to ``inner`` relative
     to its conditional variance, and replaces row and column j of W by its fit. ``inner`` falls
     a hundredfold per sweep to ``inner_last``. A sweep's progress is sum_j 2 theta_j (decrease of
     lasso j), in units of the objective; the descent stops when that is at most ``target``.
 
-    A sweep visits ``n_columns`` of the columns. Every call starts with the same order, so that a
-    sweep over some of them renews those that the sweep of another call renewed first.
-
     Returns (sweeps, progress, ok, definite). ok is False when a conditional variance turned
     negative; definite says that every step kept W positive definite if it was before: the Schur
     complement W_jj - beta'W beta of the new column was positive.
     """
     p = S.shape[0]
-    order = np.arange(p)
+    order = columns.copy()
     state = np.array([np.uint64(88172645463325252)])
     room = np.zeros((10, p + LANES))
     # Unsigned, so that compiled indexing does not look for negative indices.
@@ -248,7 +245,7 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, n_colu
     for sweep in range(max_sweeps):
         shuffle(order, state)
         progress = 0.0
-        for j in order[:n_columns]:
+        for j in order:
             a = alpha[0] if alpha.shape[0] == 1 else alpha[j]
             gained, value, fitted, count, sub = _solve_column(
                 j, S[j], a, W, B[j], sub, room, places, inner / theta[j], passes < _EASY

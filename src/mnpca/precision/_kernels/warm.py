@@ -5,6 +5,23 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
+def recall_block(block, position, diagonal, scale, W):
+    """Write a component's covariance to W, scaled so that it has the given diagonal.
+
+    ``position`` is the place of each of its variables in W, or -1. ``scale`` gets the scales.
+    """
+    for r in range(len(position)):
+        if position[r] >= 0:
+            scale[position[r]] = np.sqrt(diagonal[position[r]] / block[r, r])
+    for r in range(len(position)):
+        if position[r] >= 0:
+            source, row, unit = block[r], W[position[r]], scale[position[r]]
+            for c in range(len(position)):
+                if position[c] >= 0:
+                    row[position[c]] = source[c] * (unit * scale[position[c]])
+
+
+@njit(cache=True, nogil=True)
 def recall_rows(indptr, columns, values, index, position, scale):
     """Rows of a sparse precision T for the variables in index.
 
