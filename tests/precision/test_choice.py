@@ -57,6 +57,20 @@ def test_uncorrelated_variables_leave_no_choice():
     assert_allclose(chosen.result.precision.toarray(), np.diag([1, 1 / 2, 1 / 3]))
 
 
+@pytest.mark.parametrize(
+    ("n", "criterion", "message"),
+    [
+        (10, "aic", "criterion must be one of"),
+        (0, "bic", "n_samples"),
+        (np.inf, "bic", "n_samples"),
+    ],
+)
+def test_bad_input_is_named(n, criterion, message):
+    with pytest.raises(ValueError, match=message):
+        choose_penalty(np.eye(2), n, criterion)
+    assert choose_penalty(np.eye(2), 1).alpha == 0.0
+
+
 def test_sweeps_are_limited_as_asked(monkeypatch):
     given = []
     walk = choice.Walk

@@ -97,6 +97,7 @@ def test_bad_input_is_named(S, support, message):
         (sparse.csr_array(np.ones((2, 3))), np.ones((2, 3)), r"square and alike, got \(2, 3\)"),
         (np.diag([1.0, np.inf]), np.eye(2), "positive variances"),
         (np.diag([-1.0, 1.0]), np.eye(2), "the one at 0 is not"),
+        (np.diag([1.0, 1e-310]), np.eye(2), "the one at 1 is not"),
         (sparse.csr_array([[1.0, np.inf], [np.inf, 1.0]]), np.ones((2, 2)), "S must be finite"),
         (np.eye(2), np.eye(2), "tol must be a positive number"),
     ],

@@ -71,6 +71,10 @@ def choose_penalty(
        graphical models. NeurIPS 23.
     """
     S = check_covariance(S)
+    if criterion not in GAMMA:
+        raise ValueError(f"criterion must be one of {sorted(GAMMA)}, got {criterion!r}.")
+    if not 1 <= n_samples < np.inf:
+        raise ValueError(f"n_samples must be a positive number, got {n_samples!r}.")
     p = len(S)
     off = S - np.diag(np.diagonal(S))
     largest = float(np.abs(off).max())

@@ -13,6 +13,8 @@ from mnpca.precision.result import Array, Index
 
 # Two halves of S that differ by more than this, relative to the two scales, are not one matrix.
 ASYMMETRY = 1e-6
+# Below this variance the precision cannot be represented.
+TINY = float(np.finfo(np.float64).tiny)
 
 
 class NotCertifiedError(ValueError):
@@ -69,6 +71,8 @@ def check_tolerance(tol: float) -> float:
 
 def check_covariance(S: Any) -> Array:
     """Return S as a C-ordered float64 square matrix; the screening pass checks its entries."""
+    if np.iscomplexobj(S) or np.ma.is_masked(S):
+        raise ValueError("S must be a complete matrix of real numbers; it is complex or masked.")
     matrix: Array = np.ascontiguousarray(S, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
         raise ValueError(f"S must be a square covariance matrix, got shape {matrix.shape}.")
@@ -107,7 +111,7 @@ def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, 
         raise ValueError(f"S has a negative diagonal entry, at {int(diagonal.argmin())}.")
     if penalize_diagonal:
         diagonal += alpha[0] if len(alpha) == 1 else np.diagonal(alpha)
-    if diagonal.min() == 0:
+    if diagonal.min() < TINY:
         raise ValueError(
             f"S has a zero variance at {int(diagonal.argmin())}, so the precision is unbounded: "
             "drop the variable, or pass alpha > 0 with penalize_diagonal=True."

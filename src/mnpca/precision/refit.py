@@ -13,7 +13,13 @@ from mnpca.precision.block_descent import ComponentSolution, from_newton
 from mnpca.precision.certificate import by_factors
 from mnpca.precision.iterate import Iterate
 from mnpca.precision.newton import newton
-from mnpca.precision.problem import NotCertifiedError, Problem, check_covariance, check_tolerance
+from mnpca.precision.problem import (
+    TINY,
+    NotCertifiedError,
+    Problem,
+    check_covariance,
+    check_tolerance,
+)
 from mnpca.precision.result import Array, Index, PrecisionResult
 from mnpca.precision.solve import assemble, check_start, groups_of
 from mnpca.precision.warm import recall
@@ -70,7 +76,7 @@ def refit_on_support(
     tol = check_tolerance(tol)
     covariance, graph = _check(S, support)
     diagonal = np.asarray(covariance.diagonal(), dtype=np.float64)
-    if not np.all(np.isfinite(diagonal)) or diagonal.min() <= 0:
+    if not np.all(np.isfinite(diagonal)) or diagonal.min() < TINY:
         raise ValueError(
             f"S needs positive variances; the one at {int(diagonal.argmin())} is not. "
             "Drop the variable."
