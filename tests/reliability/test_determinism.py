@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -37,6 +38,15 @@ def test_n_jobs_does_not_change_a_bit(name):
     X = quick(name)
     one, two = (make(name, random_state=7, n_jobs=jobs).fit(X) for jobs in (1, 2))
     assert digest(one) == digest(two)
+
+
+def test_fits_at_once_in_threads_do_not_disturb_each_other(name):
+    def fit(start):
+        return digest(make(name, random_state=7).fit(Y[start : start + 40, :20]))
+
+    alone = [fit(start) for start in (0, 40, 80)]
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(fit, (0, 40, 80))) == alone
 
 
 def test_blas_threads_change_rounding_only(name):
