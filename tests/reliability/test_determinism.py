@@ -40,6 +40,7 @@ def test_n_jobs_does_not_change_a_bit(name):
     assert digest(one) == digest(two)
 
 
+@pytest.mark.filterwarnings("ignore::mnpca.model.whiteness.ModelCheckWarning")
 def test_fits_at_once_in_threads_do_not_disturb_each_other(name):
     def fit(start):
         return digest(make(name, random_state=7).fit(Y[start : start + 40, :20]))
