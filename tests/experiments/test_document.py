@@ -1,5 +1,7 @@
 """The page is filled from results, and its own text stays."""
 
+from pathlib import Path
+
 import numpy as np
 
 from mnpca.experiments.cells import Cell, Outcome
@@ -42,3 +44,30 @@ def test_blocks_are_written_and_text_stays(tmp_path):
     page.write_text(PAGE)
     main([str(tmp_path / "results"), str(page)])
     assert page.read_text() == text
+
+
+def test_methods_of_a_block(tmp_path):
+    store = ResultStore(tmp_path)
+    for method in ("PCA", "MNPCA"):
+        store.add(Cell("small-paper", "c=8", method, 1), Outcome({"psnr": 16.0}), 1.0)
+    page = "<!-- results: table1 small-paper psnr 1 MNPCA -->\n<!-- end -->"
+    assert fill(page, store).splitlines()[1:-1] == ["| | MNPCA |", "|---|---|", "| c=8 | 16.0 |"]
+
+
+def test_deviations_and_their_reasons(tmp_path):
+    store = ResultStore(tmp_path)
+    # The paper's figures: wine 95.95, german 71.02, vehicle 45.72; radar is a substitute.
+    for data, value in {"wine": 95.0, "german": 76.0, "vehicle": 50.0, "radar": 1.0}.items():
+        store.add(Cell("real-paper", data, "PCA", 1000), Outcome({"accuracy": value}), 1.0)
+    page = "<!-- results: table5 real-paper accuracy deviations -->\n<!-- end -->"
+    text = fill(page, store)
+    assert "| PCA | 3 | +2.77 | 1 | german +5.0 (coding), vehicle +4.3 (unexplained) |" in text
+    assert "- *coding*: " in text
+    assert "- *unexplained*: not known." in text
+
+
+def test_every_deviation_on_the_page_has_a_reason():
+    page = Path(__file__).parents[2] / "docs" / "reproduction.md"
+    text = page.read_text()
+    assert "within 3 points" in text
+    assert "unexplained" not in text

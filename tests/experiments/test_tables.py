@@ -1,11 +1,21 @@
 """Averages, the paper's figures beside them, and how they are written."""
 
+import io
+
 import numpy as np
 import pytest
+from rich.console import Console
 
 from mnpca.experiments.cells import Cell, Outcome
 from mnpca.experiments.store import ResultStore
-from mnpca.experiments.tables import averages, beside_paper, markdown, paper_figures
+from mnpca.experiments.tables import (
+    averages,
+    beside_paper,
+    cell_text,
+    markdown,
+    paper_figures,
+    show,
+)
 
 
 def test_the_papers_figures_are_complete():
@@ -49,6 +59,25 @@ def test_markdown(store):
     lines = markdown(both, "psnr").splitlines()
     assert lines[0] == "| | PCA | new | none |"
     assert lines[2] == "| c=8 | 16.00 (1.00) / 15.71, +0.29 | 9.00 (0.50) | no result |"
+
+
+@pytest.mark.parametrize("width", [40, 60, 200])
+def test_tables_fit_the_terminal(store, width):
+    console = Console(width=width, file=io.StringIO())
+    both = beside_paper(averages(store, store.cells("small"), ("psnr",)), "table1")
+    show(console, both, "psnr", "Title")
+    printed = console.file.getvalue()
+    assert max(map(len, printed.splitlines())) <= width
+    for text in ("16.00 (1.00) | 15.71, +0.29", "9.00 (0.50)", "no result", "ours (sd) | paper,"):
+        assert text in printed
+    assert printed.count("Title") == {40: 2, 60: 2, 200: 1}[width]
+    show(console, averages(store, store.cells("small"), ("psnr",)), "psnr", "Alone")
+    assert "Alone: psnr; mean (sd)" in console.file.getvalue()
+
+
+def test_no_difference_has_no_minus():
+    row = {"mean": 1.0, "sd": np.nan, "paper": 1.001, "difference": -0.001}
+    assert cell_text(row, 2) == "1.00 | 1.00, +0.00"
 
 
 def test_the_program_stands_beside_the_papers_figures(store):

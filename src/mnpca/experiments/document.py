@@ -27,9 +27,10 @@ def fill(text, store):
 
 
 def _block(words, store):
-    """Write one block; its words are a target, the kind of cells, a metric and the digits.
+    """Write one block; its words are a target, the kind of cells, a metric, digits, methods.
 
-    "deviations" in place of the digits: where we differ from the paper, and why.
+    Digits and methods may be left out. "deviations" in place of the digits: where we differ from
+    the paper, and why.
     """
     if words == ["machine"]:
         return _machine()
@@ -38,15 +39,17 @@ def _block(words, store):
     cells = [cell for cell in wanted if cell.experiment == kind and cell in store]
     if target == "terms":
         return _terms(store, cells)
-    metric, digits = rest[0], int(rest[1]) if rest[1:] and rest[1].isdigit() else 2
+    metric, how, methods = rest[0], rest[1] if rest[1:] else "2", rest[2:]
+    if methods:
+        cells = [cell for cell in cells if cell.method in methods]
     # The paper's figures stand beside its own data and its own protocol.
     table = "" if kind in ("real-nested", "small") else target
     both = beside_paper(averages(store, cells, (metric,)), table)
     if both.empty:
         return "Not computed yet."
-    if rest[-1] == "deviations":
+    if how == "deviations":
         return deviations(both)
-    return markdown(both, metric, digits)
+    return markdown(both, metric, int(how))
 
 
 def _machine():

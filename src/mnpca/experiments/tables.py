@@ -75,7 +75,9 @@ def cell_text(row, digits):
             ours += f" ({row['sd']:.{digits}f})"
     if "paper" not in row or np.isnan(row["paper"]):
         return ours
-    difference = "" if np.isnan(row["difference"]) else f", {row['difference']:+.{digits}f}"
+    # Adding 0 turns a rounded -0 into 0.
+    rounded = round(row["difference"], digits) + 0.0
+    difference = "" if np.isnan(rounded) else f", {rounded:+.{digits}f}"
     return f"{ours} | {row['paper']:.{digits}f}{difference}"
 
 
@@ -95,16 +97,42 @@ def heading(method):
 
 
 def show(console, both, metric, title, digits=2):
-    """Print one metric in the terminal."""
+    """Print one metric in the terminal: as many methods side by side as its width allows."""
     from rich.table import Table
 
     methods, rows = pivot(both, metric, digits)
-    table = Table(title=f"{title}: {metric}; ours (sd) | paper, difference")
-    for name in ("", *map(heading, methods)):
-        table.add_column(name)
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    columns = [
+        (heading(method).replace(" (", "\n("), [row[i] for row in rows])
+        for i, method in enumerate(methods, start=1)
+    ]
+    names = [row[0] for row in rows]
+    beside = "paper" in both and both.loc[both["metric"] == metric, "paper"].notna().any()
+    legend = "ours (sd) | paper, difference" if beside else "mean (sd)"
+    for part in _that_fit(columns, console.width - _width("", names) - 1):
+        table = Table(title=f"{title}: {metric}; {legend}")
+        for head, _ in (("", names), *part):
+            table.add_column(head, no_wrap=True)
+        for row in zip(names, *(texts for _, texts in part), strict=True):
+            table.add_row(*row)
+        console.print(table)
+
+
+def _that_fit(columns, width):
+    """Yield runs of columns (heading, texts) that fit into a width; at least one in each."""
+    part, left = [], width
+    for column in columns:
+        left -= _width(*column)
+        if part and left < 0:
+            yield part
+            part, left = [], width - _width(*column)
+        part.append(column)
+    if part:
+        yield part
+
+
+def _width(head, texts):
+    """Characters that a column takes: its longest line, a space at both sides, a border."""
+    return 3 + max(map(len, [*head.split("\n"), *texts]))
 
 
 def markdown(both, metric, digits=2):
