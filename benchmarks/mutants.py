@@ -20,6 +20,8 @@ QUIET = {
     "check_finite",
     "overwrite_a",
     "overwrite_b",
+    "overwrite_c",
+    "clean",
     "copy",
     "order",
     "stacklevel",

@@ -359,6 +359,7 @@ def test_a_path_may_start_from_a_result_and_checks_it():
     S = factor_covariance(6, 30, seed=96)
     solved = sparse_precision(S, 0.4)
     assert sparse_precision_path(S, [0.4], init=solved)[0].n_iter == 0
+    assert all(r.duality_gap <= 6e-4 for r in sparse_precision_path(S, [0.4, 0.05, 0.01]))
     with pytest.raises(ValueError, match="init is for 6 variables, S has 5"):
         sparse_precision_path(S[:5, :5], [0.4], init=solved)
     with pytest.raises(ValueError, match="tol must be"):

@@ -77,7 +77,7 @@ def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
         assert cold.precision is None
 
 
-@pytest.mark.parametrize(("gap", "enough"), [(6e-4, True), (6.1e-4, False)])
+@pytest.mark.parametrize(("gap", "enough"), [(1e-4 * P, True), (6.1e-4, False)])
 def test_newton_s_method_where_sweeps_end_with_too_large_a_gap(monkeypatch, problem, gap, enough):
     swept = ComponentSolution(start_at(problem).iterate, proof(gap), 5)
     tried = []
@@ -231,7 +231,7 @@ def test_sweeps_between_certificates_double_up_to_a_limit(monkeypatch, problem):
 
 def test_a_certificate_that_passes_ends_the_sweeps(monkeypatch, problem):
     play = Play(monkeypatch, sweeps=7)
-    play.proofs = [proof(6.1e-4), passing := proof(6e-4)]
+    play.proofs = [proof(6.1e-4), passing := proof(1e-4 * P)]
     solution = run(problem)
     assert solution.certificate is passing
     assert solution.n_iter == 14

@@ -16,7 +16,7 @@ from mnpca.precision.certificate import (
 )
 from mnpca.precision.iterate import Iterate, Sparse, Start, from_precision
 from mnpca.precision.newton import newton
-from mnpca.precision.problem import make_problem
+from mnpca.precision.problem import Problem, make_problem
 
 from .reference import chain_covariance, factor_covariance, objective, penalty_matrix
 
@@ -218,6 +218,22 @@ def test_an_indefinite_precision_has_no_gap():
     found, _ = by_product(problem, T, point.W, 1e3, False)
     assert (found.logdet, found.gap, found.estimate) == (-np.inf, np.inf, np.inf)
     assert not found.definite
+
+
+def test_an_indefinite_pair_has_no_gap_however_near_to_inverse():
+    hadamard = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
+    T = hadamard @ np.diag([-5.0, 3.0, 3.0, 3.0]) @ hadamard
+    W = np.linalg.inv(T)
+    assert np.diagonal(T).min() > 0 < np.diagonal(W).min()
+    # The covariance whose feasible point, on the support of T, is W.
+    alpha = 0.01
+    S = W - alpha * np.sign(T)
+    np.fill_diagonal(S, np.diagonal(W))
+    problem = Problem(S, np.full((1, 4), alpha), np.diagonal(W).copy())
+    iterate = from_precision(T, W.copy())
+    found = certificate._by_product(problem, iterate, 0.1, False, np.empty((4, 4)))
+    assert_allclose(iterate.W, W)
+    assert (found.logdet, found.gap, found.estimate) == (-np.inf, np.inf, np.inf)
 
 
 def test_an_indefinite_dual_point_gives_no_gap():

@@ -129,6 +129,17 @@ def test_every_kind_of_penalty(strict, monkeypatch, small, diagonal, kind):
     assert_array_equal(found.labels, expected.labels)
 
 
+@pytest.mark.parametrize("small", [1, 200])
+def test_two_variables_with_penalties_of_their_own(strict, monkeypatch, small):
+    monkeypatch.setattr(elsewhere, "SMALL", small)
+    S, alpha = np.array([[2.0, 0.9], [0.9, 3.0]]), np.array([[0.1, 0.2], [0.2, 0.7]])
+    expected = sparse_precision(S, alpha, penalize_diagonal=True, tol=1e-9)
+    found = sparse_precision(strict(S), alpha, penalize_diagonal=True, tol=1e-9)
+    assert_allclose(to_numpy(found.precision), expected.precision.toarray(), atol=1e-4)
+    problem = elsewhere._checked(strict(S), alpha, True)
+    assert_allclose(to_numpy(problem.diagonal), [2.1, 3.7])
+
+
 def test_an_earlier_result_is_a_start_for_each_component(strict, monkeypatch):
     monkeypatch.setattr(elsewhere, "SMALL", 1)
     order = np.array([3, 0, 6, 2, 5, 1, 4])

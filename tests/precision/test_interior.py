@@ -194,6 +194,15 @@ def test_the_sparsest_precision_that_is_good_enough(goal, seed):
         assert found.W is W
 
 
+def test_no_zero_is_forced_on_a_dense_precision():
+    """With small penalties only the inverse itself is good enough."""
+    S = 0.6 * np.ones((4, 4)) + 0.4 * np.eye(4)
+    alpha = np.full((4, 4), 0.01)
+    W = S - 0.3 * alpha * ~np.eye(4, dtype=bool)
+    found = interior._sparsest(S, alpha, W, 0.2, 1)
+    assert_allclose(found.T, np.linalg.inv(W))
+
+
 def test_pairs_are_counted(monkeypatch):
     problem, _ = make_problem(chain_covariance(5, 30, seed=45), 0.1, False)
     monkeypatch.setattr(interior, "MAX_PAIRS", 10)

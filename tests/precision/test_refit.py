@@ -162,10 +162,16 @@ def test_the_default_tolerance_is_strict():
 
 @pytest.mark.parametrize(("gap", "enough"), [(4e-8, True), (4.1e-8, False)])
 def test_a_gap_of_newton_s_method_that_just_passes(monkeypatch, gap, enough):
-    S = chain_covariance(4, 50, seed=37)
+    S = 2 * chain_covariance(4, 50, seed=37)
     edges = sparse.csr_array(np.eye(4, k=1) + np.eye(4, k=-1)).astype(bool)
     monkeypatch.setattr(refit, "_sweep", lambda *args: None)
-    monkeypatch.setattr(refit, "newton", lambda *args: NewtonPoint(np.eye(4), S, 0.0, gap, 1))
+
+    def newton(problem, start, goal):
+        assert_allclose(start, np.diag(1 / np.diagonal(S)))
+        assert goal == 4e-8
+        return NewtonPoint(np.eye(4), S, 0.0, gap, 1)
+
+    monkeypatch.setattr(refit, "newton", newton)
     if enough:
         assert refit._solve(S, np.diagonal(S), edges, 1e-8, None).certificate.gap == gap
     else:
