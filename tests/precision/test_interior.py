@@ -89,79 +89,132 @@ def barrier_value(S, alpha, W, rows, columns, barrier):
     return logdet + barrier * walls if sign > 0 else -np.inf
 
 
-def moved_by(W, rows, columns, change):
-    moved = W.copy()
-    moved[rows, columns] += change
-    moved[columns, rows] += change
-    return moved
+def pairs_of(S, alpha):
+    rows, columns = np.triu_indices(len(S), 1)
+    return interior._Pairs(S, rows, columns, alpha[rows, columns])
 
 
-def newton_by_differences(S, alpha, W, rows, columns, barrier, h=1e-5):
-    """Gradient and Hessian of the barrier function by central differences."""
+def step_from(S, alpha, W, T, barrier):
+    """A step's length and the next point."""
+    pairs = pairs_of(S, alpha)
+    inside = (W - S)[pairs.rows, pairs.columns]
+    n = len(inside)
+    size, moved = interior._newton_step(pairs, inside, T, barrier, np.zeros((n, n)))
+    return size, None if moved is None else pairs.point(moved)
+
+
+def direction_by_differences(S, alpha, W, barrier, h=1e-5):
+    """Gradient of the barrier function, and the direction of a primal-dual step."""
+    rows, columns = np.triu_indices(len(S), 1)
     n = len(rows)
 
-    def value(change):
-        moved = moved_by(W, rows, columns, change)
-        return barrier_value(S, alpha, moved, rows, columns, barrier)
+    def logdet(change):
+        moved = W.copy()
+        moved[rows, columns] += change
+        moved[columns, rows] += change
+        return np.linalg.slogdet(moved)[1]
 
     unit = h * np.eye(n)
-    gradient = np.array([value(e) - value(-e) for e in unit]) / (2 * h)
+    pull = np.array([logdet(e) - logdet(-e) for e in unit]) / (2 * h)
     hessian = np.array(
-        [[value(a + b) - value(a - b) - value(b - a) + value(-a - b) for b in unit] for a in unit]
+        [
+            [logdet(a + b) - logdet(a - b) - logdet(b - a) + logdet(-a - b) for b in unit]
+            for a in unit
+        ]
     ) / (4 * h**2)
-    return gradient, np.linalg.solve(-hessian, gradient)
+    bound, inside = alpha[rows, columns], (W - S)[rows, columns]
+    upper, lower = bound - inside, bound + inside
+    # Multipliers whose difference is the pull, the smaller with slackness of the barrier.
+    at_upper = np.where(pull > 0, pull + barrier / lower, barrier / upper)
+    at_lower = at_upper - pull
+    assert_allclose(np.where(pull > 0, at_lower * lower, at_upper * upper), barrier)
+    gradient = pull - barrier / upper + barrier / lower
+    curvature = np.diag(at_upper / upper + at_lower / lower) - hessian
+    return gradient, np.linalg.solve(curvature, gradient)
 
 
 @pytest.mark.parametrize("barrier", [1.0, 0.01])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_step_is_newton_s_on_the_barrier_function(seed, barrier):
+def test_a_step_goes_up_the_barrier_function(seed, barrier):
     S, alpha, W = feasible(seed)
     rows, columns = np.triu_indices(4, 1)
-    gradient, direction = newton_by_differences(S, alpha, W, rows, columns, barrier)
-    decrement, moved = interior._newton_step(S, alpha, W, np.linalg.inv(W), rows, columns, barrier)
-    assert_allclose(decrement, np.sqrt(gradient @ direction), rtol=1e-3)
+    gradient, direction = direction_by_differences(S, alpha, W, barrier)
+    length, moved = step_from(S, alpha, W, np.linalg.inv(W), barrier)
     change = (moved - W)[rows, columns]
     assert_allclose(moved, moved.T, atol=1e-15)
     assert_allclose(np.diagonal(moved), np.diagonal(W))
-    # The longest of the steps within 95% of the room, halved, that gains a tenth of its promise.
+    # The longest of the steps within 95% of the room, halved, that gains a part of its promise.
     bound, inside = alpha[rows, columns], (W - S)[rows, columns]
-    room = np.min((bound - np.sign(direction) * inside) / np.abs(direction))
-    size = min(1.0, 0.95 * room)
+    size = min(1.0, 0.95 * np.min((bound - np.sign(direction) * inside) / np.abs(direction)))
     before = barrier_value(S, alpha, W, rows, columns, barrier)
     while True:
-        there = moved_by(W, rows, columns, size * direction)
+        there = W.copy()
+        there[rows, columns] += size * direction
+        there[columns, rows] = there[rows, columns]
         gained = barrier_value(S, alpha, there, rows, columns, barrier) - before
-        if gained >= 0.1 * size * (gradient @ direction):
+        if gained >= 0.01 * size * (gradient @ direction):
             break
         size /= 2
+    assert_allclose(length, size, rtol=1e-3)
     assert_allclose(change, size * direction, rtol=1e-2, atol=1e-4)
 
 
 def test_values_of_the_barrier_function():
     S, alpha, W = feasible(5)
-    rows, columns = np.triu_indices(4, 1)
-    bound, inside = alpha[rows, columns], (W - S)[rows, columns]
-    expected = barrier_value(S, alpha, W, rows, columns, 0.3)
-    assert_allclose(interior._barrier_value(W, bound, inside, 0.3), expected)
+    pairs = pairs_of(S, alpha)
+    inside = (W - S)[pairs.rows, pairs.columns]
+    assert_allclose(pairs.point(inside), W)
+    expected = barrier_value(S, alpha, W, pairs.rows, pairs.columns, 0.3)
+    assert_allclose(pairs.value(inside, 0.3), expected)
+    at_a_bound = inside.copy()
+    at_a_bound[2] = -pairs.bound[2]
+    assert pairs.value(at_a_bound, 0.3) == -np.inf
+
+
+def test_slackness_is_the_gap_by_pairs():
+    S, alpha, W = feasible(9)
+    pairs = pairs_of(S, alpha)
+    T = np.linalg.inv(W)
+    inside = (W - S)[pairs.rows, pairs.columns]
+    off = ~np.eye(4, dtype=bool)
+    gap = objective(S, alpha * off, T) - np.linalg.slogdet(W)[1] - 4
+    assert_allclose(interior._slackness(pairs, inside, T), gap / 6)
 
 
 def test_no_step_from_a_singular_system():
     S, alpha, W = feasible(6)
-    rows, columns = np.triu_indices(4, 1)
-    decrement, moved = interior._newton_step(S, alpha, W, np.ones((4, 4)), rows, columns, 0.0)
-    assert (decrement, moved) == (np.inf, None)
+    assert step_from(S, alpha, W, np.full((4, 4), 1e20), 0.0) == (0.0, None)
 
 
 def test_the_first_point_is_half_way_to_where_a_bound_ends():
     S = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.0], [0.1, 0.0, 1.0]])
     alpha = np.full((3, 3), 0.2)
-    W = interior._first_point(S, alpha)
-    assert_allclose(W, [[1, 0.7, 0.0875], [0.7, 1, 0], [0.0875, 0, 1]])
+    alpha[0, 2] = alpha[2, 0] = 0.01
+    # Shares of a quarter of 0.01 / 0.1, 0.2 / 0.8 and 0.01 / 0.1.
+    v = 1 - np.array([0.025, 0.0625, 0.025])
+    W = S + interior._first_point(S, alpha)
+    assert_allclose(W, S * np.where(np.eye(3), 1.0, np.outer(v, v)))
+    assert np.all(np.abs(W - S) <= alpha / 2)
     # Beyond the diagonal there is nothing to gain.
-    W = interior._first_point(S, 10 * alpha)
-    assert_allclose(W, [[1, 0.4, 0.05], [0.4, 1, 0], [0.05, 0, 1]])
-    assert_allclose(interior._first_point(np.eye(3), alpha), np.eye(3))
-    assert interior._first_point(np.array([[1.0, 2.0], [2.0, 1.0]]), np.full((2, 2), 0.1)) is None
+    W = S + interior._first_point(S, 100 * alpha)
+    assert_allclose(W, S * np.where(np.eye(3), 1.0, 0.75**2))
+    assert_allclose(interior._first_point(np.eye(3), alpha), 0.0)
+
+
+def test_an_indefinite_covariance_has_no_first_point():
+    problem, _ = make_problem(np.array([[1.0, 2.0], [2.0, 1.0]]), 0.1, False)
+    assert solve_by_interior_point(problem, 1e-4) is None
+
+
+@pytest.mark.parametrize("decades", [0, 4])
+def test_units_cost_few_steps_more(decades):
+    rng = np.random.default_rng(48)
+    X = rng.standard_normal((8, 20)) * 10.0 ** rng.uniform(-decades, decades, 20)
+    S = X.T @ X / 8
+    problem, _ = make_problem(S, 1e-3 * np.median(np.diagonal(S)), False)
+    point = solve_by_interior_point(problem, 2e-3)
+    assert point.gap <= 2e-3
+    assert point.n_iter <= (15 if decades == 0 else 30)
 
 
 @pytest.mark.parametrize("goal", np.geomspace(1e-3, 10.0, 30))
@@ -218,7 +271,7 @@ def test_few_steps_lead_there_and_a_limit_ends_them(monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(interior, "_newton_step", lambda *args: steps.append(1) or step(*args))
         point = solve_by_interior_point(problem, 1e-4)
-    assert point.n_iter == len(steps) <= 25
+    assert point.n_iter == len(steps) <= 12
     monkeypatch.setattr(interior, "MAX_STEPS", point.n_iter)
     assert solve_by_interior_point(problem, 1e-4).n_iter == point.n_iter
     monkeypatch.setattr(interior, "MAX_STEPS", point.n_iter - 1)

@@ -1,11 +1,14 @@
 """Interior-point method on the dual: slow and small, but it does not mind ill-conditioning.
 
 Maximises logdet W + mu sum_ij log(alpha_ij^2 - (W_ij - S_ij)^2) over the off-diagonal entries for
-falling mu, by Newton's method with the whole Hessian (Boyd and Vandenberghe 2004, chapter 11). W
-stays feasible and definite, so that every iterate bounds the optimum; its inverse is the precision.
+falling mu (Boyd and Vandenberghe 2004, chapter 11), by steps with the whole Hessian of logdet and a
+primal-dual curvature of the bounds. W stays feasible and definite, so that every iterate bounds the
+optimum; its inverse T is the precision, and 2 T_ij the difference of the bounds' multipliers.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
@@ -17,12 +20,12 @@ from mnpca.precision.result import Array, Index, inverse, log_determinant
 
 # The Hessian has one row per pair of variables.
 MAX_PAIRS = 3500
-FIRST_BARRIER, FALL = 1.0, 0.1
-MAX_STEPS = 200
-# Newton's decrement, in units in which the barrier is self-concordant, at which it falls.
-CENTRED = 2.0
-# Of the value, in the test that a step gains.
-ROUNDING = 1e-13
+FIRST_BARRIER = 1.0
+# The barrier becomes this share of what T_ij times the room of W_ij is on average.
+FALL = 0.1
+MAX_STEPS = 100
+# Of what a step promises it gains this share, up to this rounding of the value.
+GAIN, ROUNDING = 0.01, 1e-13
 # An entry of W this far inside its bounds, as a share of them, belongs to a zero of T.
 INSIDE = (0.99, 0.9, 0.5, 0.0)
 
@@ -33,6 +36,34 @@ def suits(problem: Problem) -> bool:
     return p * (p - 1) // 2 <= MAX_PAIRS
 
 
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The pairs of variables with a penalty: W = S + inside there, |inside| <= bound.
+
+    ``inside`` is kept beside W, where rounding would hide a bound of a trillionth of the variances.
+    """
+
+    S: Array
+    rows: Index
+    columns: Index
+    bound: Array
+
+    def point(self, inside: Array) -> Array:
+        """Return W."""
+        W = self.S.copy()
+        W[self.rows, self.columns] += inside
+        W[self.columns, self.rows] = W[self.rows, self.columns]
+        return W
+
+    def value(self, inside: Array, barrier: float) -> float:
+        """Return the barrier function; -inf at a bound or where W is not definite."""
+        if np.any(np.abs(inside) >= self.bound):
+            return -np.inf
+        # As a quotient: the squares of bounds near 1e-6 would lose digits.
+        walls = np.log1p(-inside / self.bound) + np.log1p(inside / self.bound)
+        return log_determinant(self.point(inside)) + barrier * float(walls.sum())
+
+
 def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint | None:
     """Solve until the duality gap is at most goal; None if that does not succeed."""
     scale = np.sqrt(problem.diagonal)
@@ -40,51 +71,70 @@ def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint | None
     S = problem.covariance / units
     np.fill_diagonal(S, 1.0)
     alpha = np.broadcast_to(problem.alpha, S.shape) / units
-    W = _first_point(S, alpha)
-    if W is None:
-        return None
     rows, columns = np.nonzero(np.triu(alpha > 0, 1))
-    barrier = FIRST_BARRIER
+    pairs = _Pairs(S, rows, columns, alpha[rows, columns])
+    inside = _first_point(S, alpha)[rows, columns]
+    if log_determinant(pairs.point(inside)) == -np.inf:
+        return None
+    hessian = np.zeros((len(rows), len(rows)))
+    barrier, size = FIRST_BARRIER, 1.0
     for step in range(1, MAX_STEPS + 1):
-        T = inverse(W.copy())
-        decrement, moved = _newton_step(S, alpha, W, T, rows, columns, barrier)
+        T = inverse(pairs.point(inside))
+        slackness = _slackness(pairs, inside, T)
+        if step > 1:
+            # After a short step W is not yet where the barrier is to fall.
+            barrier = min(barrier, max(FALL, 1.0 - size) * slackness)
+        size, moved = _newton_step(pairs, inside, T, barrier, hessian)
         if moved is None:
             return None
-        W = moved
-        if decrement > CENTRED * np.sqrt(min(barrier, 1.0)):
-            continue
-        point = _sparsest(S, alpha, W, goal, step)
+        inside = moved
+        point = None
+        if slackness < FIRST_BARRIER:
+            point = _sparsest(S, alpha, pairs.point(inside), goal, step)
         if point is not None:
             shift = 2.0 * float(np.log(scale).sum())
             return NewtonPoint(
                 point.T / units, point.W * units, point.value + shift, point.gap, step
             )
-        barrier *= FALL
     return None
 
 
-def _first_point(S: Array, alpha: Array) -> Array | None:
-    """Shrink S's off-diagonal by half of what the bounds allow; None if that is not definite."""
+def _first_point(S: Array, alpha: Array) -> Array:
+    """Change of S that shrinks its off-diagonal by half of what the bounds allow, or less.
+
+    S_ij becomes (1 - u_i) (1 - u_j) S_ij, which is as definite as S. With a u of its own, a
+    variable with tight bounds does not keep all others near theirs.
+    """
     off = np.abs(S - np.diag(np.diagonal(S)))
-    share = 0.5 * float(np.min(alpha[off > 0] / off[off > 0], initial=1.0))
-    W = (1.0 - share) * S
-    np.fill_diagonal(W, 1.0)
-    return W if log_determinant(W.copy()) > -np.inf else None
+    ratio = np.divide(alpha, off, out=np.ones_like(S), where=off > 0)
+    u = 0.25 * np.minimum(ratio, 1.0).min(axis=1)
+    change: Array = -S * (u + u[:, None] - np.outer(u, u))
+    np.fill_diagonal(change, 0.0)
+    return change
+
+
+def _slackness(pairs: _Pairs, inside: Array, T: Array) -> float:
+    """Average of 2 |T_ij| times W_ij's way to the bound where T_ij belongs: the gap, by pairs."""
+    pull = 2.0 * T[pairs.rows, pairs.columns]
+    return float(np.sum(np.abs(pull) * pairs.bound - pull * inside)) / max(len(inside), 1)
 
 
 def _newton_step(
-    S: Array, alpha: Array, W: Array, T: Array, rows: Index, columns: Index, barrier: float
+    pairs: _Pairs, inside: Array, T: Array, barrier: float, hessian: Array
 ) -> tuple[float, Array | None]:
-    """Newton's decrement at W and the next point; None where rounding leaves no step."""
-    bound = alpha[rows, columns]
-    inside = (W - S)[rows, columns]
-    above, below = 1.0 / (bound - inside), 1.0 / (bound + inside)
-    slope = 2.0 * T[rows, columns] + barrier * (below - above)
-    # The kernel fills the lower triangle; what happens to lie in the other would be multiplied too.
-    hessian = np.zeros((len(rows), len(rows)))
-    fill_hessian(T, rows, columns, hessian)
+    """Length of the step and the next point; None where rounding leaves no step.
+
+    The bounds' multipliers differ by 2 T_ij, and the one of the bound where W_ij does not belong
+    is barrier / room. Their quotients by the rooms are the bounds' curvature. ``hessian`` is room
+    for a matrix.
+    """
+    above, below = 1.0 / (pairs.bound - inside), 1.0 / (pairs.bound + inside)
+    pull = 2.0 * T[pairs.rows, pairs.columns]
+    slope = pull + barrier * (below - above)
+    other = barrier * np.where(pull > 0, below, above)
+    fill_hessian(T, pairs.rows, pairs.columns, hessian)
     curvature = np.einsum("ii->i", hessian)
-    curvature += barrier * (above**2 + below**2)
+    curvature += (np.maximum(pull, 0.0) + other) * above + (np.maximum(-pull, 0.0) + other) * below
     # With a diagonal of one the factorisation copes with entries of any size.
     unit = 1.0 / np.sqrt(curvature)
     hessian *= unit
@@ -92,28 +142,19 @@ def _newton_step(
     # The C-ordered lower triangle is the Fortran-ordered upper one.
     _, solution, info = lapack.dposv(hessian.T, unit * slope, lower=0, overwrite_a=1)
     if info != 0:
-        return np.inf, None
+        return 0.0, None
     direction = unit * solution
     gain = max(float(slope @ direction), 0.0)
     with np.errstate(divide="ignore"):
-        room = np.where(direction > 0, bound - inside, bound + inside) / np.abs(direction)
+        room = 1.0 / np.where(direction > 0, above, below) / np.abs(direction)
     size = min(1.0, 0.95 * float(room.min(initial=np.inf)))
-    before = _barrier_value(W, bound, inside, barrier)
+    before = pairs.value(inside, barrier)
     while size > 1e-10:
-        moved = W.copy()
-        moved[rows, columns] += size * direction
-        moved[columns, rows] = moved[rows, columns]
-        value = _barrier_value(moved, bound, inside + size * direction, barrier)
-        if value >= before + 0.1 * size * gain - ROUNDING * abs(before):
-            return float(np.sqrt(gain)), moved
+        moved = inside + size * direction
+        if pairs.value(moved, barrier) >= before + GAIN * size * gain - ROUNDING * abs(before):
+            return size, moved
         size *= 0.5
-    return float(np.sqrt(gain)), None
-
-
-def _barrier_value(W: Array, bound: Array, inside: Array, barrier: float) -> float:
-    # As a quotient: the squares of bounds near 1e-6 would lose digits.
-    walls = np.log1p(-inside / bound) + np.log1p(inside / bound)
-    return log_determinant(W.copy()) + barrier * float(walls.sum())
+    return size, None
 
 
 def _sparsest(S: Array, alpha: Array, W: Array, goal: float, step: int) -> NewtonPoint | None:
