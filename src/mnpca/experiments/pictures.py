@@ -6,8 +6,12 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from mnpca.experiments.tables import heading
+
+#: Okabe and Ito's.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def save_scatter(panels, path):
@@ -48,7 +52,7 @@ def save_swiss(rows, path):
     for row, (data, (points, panels)) in enumerate(rows.items()):
         first = row * n_cols + 1
         axis = figure.add_subplot(len(rows), n_cols, first, projection="3d")
-        axis.scatter(*points.T, c=panels[0][2], s=6, cmap="coolwarm")
+        axis.scatter(*points.T, c=_colours(panels[0][2]), s=6)
         axis.set_title(data, fontsize=9)
         for ticks in (axis.set_xticks, axis.set_yticks, axis.set_zticks):
             ticks([])
@@ -79,6 +83,7 @@ def save_times(by_size, by_penalty, path):
         axis.set_xlabel(label)
         axis.set_ylabel("seconds")
         axis.set_yscale("log")
+        _plain_numbers(axis.yaxis, [seconds for line in lines.values() for _, seconds in line])
         axis.legend(fontsize=7)
     _save(figure, path)
 
@@ -118,8 +123,22 @@ def _class_borders(axis, labels):
     axis.set_aspect("equal")
 
 
+def _plain_numbers(axis, values):
+    """Write numbers instead of powers; those between the decades only if there are no others."""
+    number = FuncFormatter(lambda value, _: f"{value:g}")
+    one_decade = max(values) < 10 * min(values)
+    axis.set_major_formatter(number)
+    axis.set_minor_formatter(number if one_decade else NullFormatter())
+
+
+def _colours(labels):
+    """Give every group a colour that colour-blind readers can tell from the others."""
+    groups = np.unique(labels, return_inverse=True)[1]
+    return np.array(COLOURS)[groups % len(COLOURS)]
+
+
 def _scatter(axis, scores, labels):
-    axis.scatter(scores[:, 0], scores[:, -1], c=labels, s=6, cmap="coolwarm")
+    axis.scatter(scores[:, 0], scores[:, -1], c=_colours(labels), s=6)
     axis.set_xticks([])
     axis.set_yticks([])
 
