@@ -35,6 +35,19 @@ def blocks(*matrices):
     return S
 
 
+def test_sweeps_of_small_components_are_limited(strict, monkeypatch):
+    S = factor_covariance(12, 20, seed=52)
+    asked = []
+    solve = elsewhere.sparse_precision
+    monkeypatch.setattr(
+        elsewhere, "sparse_precision", lambda *a, **k: asked.append(k["max_iter"]) or solve(*a, **k)
+    )
+    limited = sparse_precision(strict(S), 0.05, tol=1e-8, max_iter=1)
+    assert asked == [1]
+    assert limited.n_iter != sparse_precision(strict(S), 0.05, tol=1e-8).n_iter
+    assert limited.duality_gap <= 1e-8 * 12
+
+
 def test_values_gaps_and_iterations_add_up_over_components(strict, monkeypatch):
     """Two components by Newton's method, one on the processor, two variables alone."""
     monkeypatch.setattr(elsewhere, "SMALL", 3)

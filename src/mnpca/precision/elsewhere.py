@@ -43,11 +43,17 @@ QUICK_ITERATIONS = 20
 
 
 def solve_elsewhere(
-    S: Array, alpha: Any, penalize_diagonal: bool, tol: float, init: PrecisionResult | None
+    S: Array,
+    alpha: Any,
+    penalize_diagonal: bool,
+    tol: float,
+    init: PrecisionResult | None,
+    max_iter: int,
 ) -> PrecisionResult:
     """Solve the problem of `mnpca.sparse_precision` where S lives, in float64.
 
-    The certificate is the processor's: a feasible dual point and its duality gap.
+    The certificate is the processor's: a feasible dual point and its duality gap. ``max_iter`` is
+    for the small components; the large ones are solved without sweeps.
     """
     problem = _checked(S, alpha, penalize_diagonal)
     labels = _labels(problem)
@@ -65,7 +71,7 @@ def solve_elsewhere(
         n_iter = max(n_iter, point.n_iter)
     if small:
         together = np.sort(np.concatenate(small))
-        result = _solve_small(_restrict(problem, together), tol)
+        result = _solve_small(_restrict(problem, together), tol, max_iter)
         block = like(result.precision.toarray(), precision)
         precision = _placed(precision, together, block)
         objective, gap = objective + result.objective, gap + result.duality_gap
@@ -164,11 +170,12 @@ def _solve_large(problem: Problem, tol: float, start: Array | None) -> NewtonPoi
     return point
 
 
-def _solve_small(problem: Problem, tol: float) -> PrecisionResult:
+def _solve_small(problem: Problem, tol: float, max_iter: int) -> PrecisionResult:
     """Solve the small components on the processor, together."""
     covariance = to_numpy(with_diagonal(problem.covariance, problem.diagonal))
     alpha = to_numpy(problem.alpha)
-    return sparse_precision(covariance, alpha[0, 0] if len(alpha) == 1 else alpha, tol=tol)
+    penalty = alpha[0, 0] if len(alpha) == 1 else alpha
+    return sparse_precision(covariance, penalty, tol=tol, max_iter=max_iter)
 
 
 def _positions(reference: Array, index: Index) -> Array:

@@ -52,7 +52,8 @@ def sparse_precision(
         Result for a similar S or alpha, to start from.
     max_iter : int, default=1000
         Sweeps over the columns of a connected component before dearer second-order steps take
-        over; the tolerance is the same.
+        over; the tolerance is the same. Of an array of torch or CuPy, components with more than
+        200 variables take second-order steps from the start.
 
     Returns
     -------
@@ -83,7 +84,7 @@ def sparse_precision(
     if lives_elsewhere(S):
         from mnpca.precision.elsewhere import solve_elsewhere  # which uses this function
 
-        return solve_elsewhere(S, alpha, penalize_diagonal, tol, init)
+        return solve_elsewhere(S, alpha, penalize_diagonal, tol, init, max_iter)
     problem, labels = make_problem(S, alpha, penalize_diagonal)
     if init is None:
         return solve_problem(problem, labels, tol, None, max_iter)
