@@ -19,8 +19,8 @@ REASONS = {
     "width": "The kernel's width (Gaussian) or degree (polynomial) is not in the paper; ours are "
     "those that the usual toolbox recommends. On standardised features a Gaussian of width 1 makes "
     "nearly every row an island, and what is left depends on details.",
-    "likelihood": "GPLVM's likelihood has many local minima; ours is minimised from PCA's scores by "
-    "another optimiser, and beyond 500 rows on a choice of them.",
+    "likelihood": "GPLVM's likelihood has many local minima; ours starts from PCA's scores, has "
+    "another optimiser, and beyond 500 rows is fitted to a choice of them.",
     "convex": "The paper's figure is that of gradient steps that stop after 500 rounds, ours that "
     "of the convex method, which has other minima.",
     "metric": "The window of a Laplacian follows the density of the network that MN-PCA finds, and "
