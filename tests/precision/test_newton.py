@@ -98,6 +98,7 @@ def test_stages_of_a_path():
         (0.101, 2.0, 3),
         (0.1, 8.01, 1),
         (0.8, 2.0, 1),
+        (0.8, 1.1, 1),
         (2.0, 2.0, 1),
     ):
         assert _n_stages(make_problem(S, alpha, True)[0], ratio) == expected

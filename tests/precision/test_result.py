@@ -76,6 +76,11 @@ def test_a_damaged_state_is_refused(block):
     state["blocks"] = [(*block, 0.0, True)]
     with pytest.raises(ValueError, match="sizes do not agree"):
         PrecisionResult.from_state(state)
+    state["blocks"] = [(np.zeros(0, np.int64), np.zeros((0, 0)), 0.0, True)]
+    assert PrecisionResult.from_state(state).n_iter == 7
+    state["blocks"] = [(np.array([9]), np.eye(1), 0.0, True)]
+    with pytest.raises(ValueError, match="sizes do not agree"):
+        PrecisionResult.from_state(state)
     state = result.state() | {"labels": np.zeros(5, np.int64)}
     with pytest.raises(ValueError, match="sizes do not agree"):
         PrecisionResult.from_state(state)
