@@ -1,16 +1,18 @@
 """Missing values: the signal, predictions of held-out cells, their intervals, and time.
 
-Synthetic data (the paper's small matrices, 20% of the cells hidden at random): PSNR of MNPCA's
-signal on the complete and on the incomplete matrix; the same of an oracle that knows the true
-noise (its loss is what the hidden cells cost anybody); root mean square errors of the hidden
-cells for MNPCA, iterative SVD imputation and column means; how many 90% intervals hold the hidden
-cell and the signal; and time. Real data: the errors, columns scaled to unit variance, of MNPCA as
-it is and with rank and noise tuned as those of SVD imputation are.
+synthetic: the paper's small matrices, 20% of the cells hidden at random. PSNR of MNPCA's signal
+on the complete and on the incomplete matrix; the same of an oracle that knows the true noise;
+root mean square errors of the hidden cells for MNPCA, iterative SVD imputation and column means;
+how many 90% intervals hold the hidden cell and the signal; and time. `--auto` leaves rank and
+noise to MNPCA.
 
-SVD imputation is hard (truncated) or soft (shrunken); kind and rank or shrinkage are those with
-the smallest error on a tenth of the observed cells.
+bound: what the hidden cells cost anybody who knows the noise, see `missing_bound.py`.
 
-    MNPCA_DATA=FOLDER python benchmarks/missing.py --seeds 5 --sets wine sonar vehicle
+real: the errors, columns scaled to unit variance, of MNPCA as it is and of what `missing_rivals.py`
+has; `--others` adds the paper's two estimators at rank 2. A set may be a part of a larger one, by
+its numbers of rows and columns (3sources:200x150), drawn at random.
+
+    MNPCA_DATA=FOLDER python benchmarks/missing.py synthetic bound real --sets wine sonar vehicle
 """
 
 import argparse
@@ -22,8 +24,10 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
+from missing_bound import losses
+from missing_rivals import fills, rms, svd_impute
 
-from mnpca import MNPCA
+from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.datasets import load_real, make_paper_small
 from mnpca.engines import engine_for
 from mnpca.metrics import psnr
@@ -36,8 +40,7 @@ FIRST_SEED = 1000
 HIDDEN = 0.2
 #: Half width of a 90% interval in standard errors.
 NINETY = 1.6449
-RANKS = range(9)
-MODEL_RANKS = (1, 2, 3, 5)
+PARTS = ("synthetic", "bound", "real")
 
 
 def hide(matrix, seed, share=HIDDEN):
@@ -46,66 +49,6 @@ def hide(matrix, seed, share=HIDDEN):
     missing[missing.all(axis=1)] = False
     missing[:, missing.all(axis=0)] = False
     return np.where(missing, np.nan, matrix), missing
-
-
-def rms(difference):
-    return float(np.sqrt(np.mean(difference**2)))
-
-
-def svd_fill(observed, shrink, iterations=60, tol=1e-3):
-    """Alternate a (shrunken or truncated) SVD of the centred matrix and filling by it."""
-    missing = np.isnan(observed)
-    fitted = np.broadcast_to(np.nanmean(observed, axis=0), observed.shape)
-    for _ in range(iterations):
-        filled = np.where(missing, fitted, observed)
-        mean = filled.mean(axis=0)
-        left, values, right = np.linalg.svd(filled - mean, full_matrices=False)
-        new = mean + (left * shrink(values)) @ right
-        moved = np.linalg.norm(new - fitted) <= tol * np.linalg.norm(new)
-        fitted = new
-        if moved:
-            break
-    return np.where(missing, fitted, observed)
-
-
-def candidates(observed):
-    """Yield truncations and shrinkages to choose from."""
-    for rank in RANKS:
-        yield lambda values, rank=rank: np.where(np.arange(len(values)) < rank, values, 0.0)
-    start = np.where(np.isnan(observed), np.nanmean(observed, axis=0), observed)
-    largest = np.linalg.svd(start - start.mean(axis=0), compute_uv=False)[0]
-    for share in np.geomspace(0.03, 0.8, 9):
-        yield lambda values, level=share * largest: np.maximum(values - level, 0.0)
-
-
-def tuned(observed, seed, fill, options):
-    """Fill with the option that predicts a tenth of the observed cells best."""
-    known = np.argwhere(~np.isnan(observed))
-    chosen = np.random.default_rng(seed).random(len(known)) < 0.1
-    inside = observed.copy()
-    inside[tuple(known[chosen].T)] = np.nan
-    inside[np.isnan(inside).all(axis=1)] = observed[np.isnan(inside).all(axis=1)]
-    test = np.isnan(inside) & ~np.isnan(observed)
-    errors = [rms((fill(inside, option) - observed)[test]) for option in options]
-    return fill(observed, options[int(np.argmin(errors))])
-
-
-def svd_impute(observed, seed):
-    return tuned(observed, seed, svd_fill, list(candidates(observed)))
-
-
-def model_fill(observed, option):
-    """Fill by MNPCA with a given rank and noise structure."""
-    rank, noise = option
-    model = MNPCA(rank, noise=noise)
-    timed(model, observed)
-    return model.impute()
-
-
-def model_impute(observed, seed):
-    ranks = [rank for rank in MODEL_RANKS if rank < observed.shape[1]]
-    options = [(rank, noise) for noise in ("graph", "diagonal") for rank in ranks]
-    return tuned(observed, seed, model_fill, options)
 
 
 def oracle(matrix, row_precision, col_precision, missing=None, rank=2):
@@ -160,6 +103,7 @@ def synthetic(c, seed, options):
         "means": rms((np.nanmean(holes, axis=0) - data.Y)[missing]),
         "cover cells": float(np.mean(error < NINETY * std[missing])),
         "cover signal": float(np.mean(np.abs(signal - data.signal) < NINETY * signal_std)),
+        "rank": model.n_components_,
         "time": seconds[1] / seconds[0],
     }
     figures["loss"] = figures["complete"] - figures["missing"]
@@ -167,23 +111,45 @@ def synthetic(c, seed, options):
     return figures
 
 
-def real(name, seed):
-    """Return the errors of hidden cells of a real set, in units of each column's spread."""
+def bound(c, seed):
+    """Return what holes cost at least, in dB."""
+    data = make_paper_small(c=c, seed=seed)
+    _, missing = hide(data.Y, seed)
+    unbiased, shrunken = losses(data, missing)
+    return {"least loss": unbiased, "least loss with shrinkage": shrunken}
+
+
+def table_of(name):
+    """Return a set, or part of one, with columns of unit variance."""
+    name, _, part = name.partition(":")
     table = load_real(name).X
+    if part:
+        rng = np.random.default_rng(0)
+        for axis, size in enumerate(map(int, part.split("x"))):
+            kept = np.sort(rng.permutation(table.shape[axis])[:size])
+            table = table.take(kept, axis=axis)
     spread = table.std(axis=0)
-    table = (table / np.where(spread > 0, spread, 1.0))[:, spread > 0]
+    return table[:, spread > 0] / spread[spread > 0]
+
+
+def real(name, seed, others):
+    """Return the errors of hidden cells of a real set, in units of each column's spread."""
+    table = table_of(name)
     holes, missing = hide(table, seed)
-    model = MNPCA()
-    timed(model, holes)
+    complete, model = MNPCA(), MNPCA()
+    seconds = timed(complete, table), timed(model, holes)
     filled, std = model.impute(return_std=True)
     error = np.abs(filled - table)[missing]
-    return {
-        "mnpca()": rms(error),
-        "mnpca tuned": rms((model_impute(holes, seed) - table)[missing]),
-        "svd": rms((svd_impute(holes, seed) - table)[missing]),
-        "means": rms((np.nanmean(holes, axis=0) - table)[missing]),
+    figures = {"mnpca()": rms(error)}
+    figures |= {key: rms((each - table)[missing]) for key, each in fills(holes, seed).items()}
+    for other in (LikelihoodMNPCA, WassersteinMNPCA) if others else ():
+        timed(paper := other(2), holes)
+        figures[other.__name__] = rms((paper.impute() - table)[missing])
+    return figures | {
         "cover cells": float(np.mean(error < NINETY * std[missing])),
         "rank": model.n_components_,
+        "networks": float(model.noise_["structure"] == "graph"),
+        "time": seconds[1] / seconds[0],
     }
 
 
@@ -194,22 +160,23 @@ def show(label, rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--conditions", type=int, nargs="*", default=[32, 128])
     parser.add_argument("--sets", nargs="*", default=["wine", "sonar", "vehicle"])
     parser.add_argument("--auto", action="store_true", help="choose rank and noise too")
+    parser.add_argument("--others", action="store_true", help="the paper's estimators too")
     arguments = parser.parse_args()
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     options = {} if arguments.auto else {"n_components": 2, "noise": "graph"}
     for c in arguments.conditions:
-        rows = []
-        for seed in seeds:
-            rows.append(synthetic(c, seed, options))
-            show(f"c={c} seed={seed}:", rows[-1:])
-        show(f"c={c} mean:", rows)
-    for name in arguments.sets:
-        show(f"{name}:", [real(name, seed) for seed in seeds])
+        if "synthetic" in arguments.parts:
+            show(f"c={c}:", [synthetic(c, seed, options) for seed in seeds])
+        if "bound" in arguments.parts:
+            show(f"c={c}:", [bound(c, seed) for seed in seeds])
+    for name in arguments.sets if "real" in arguments.parts else ():
+        show(f"{name}:", [real(name, seed, arguments.others) for seed in seeds])
 
 
 if __name__ == "__main__":

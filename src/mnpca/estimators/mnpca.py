@@ -49,8 +49,8 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         Structure of the noise: a network on both sides, unequal variances only, or chosen.
         "auto" keeps networks where they leave a white residual, otherwise unequal variances,
         and where these are not those of noise, equal ones (which is PCA); see `noise_`. Where X
-        has holes, networks that predict hidden cells better replace this choice, and with them
-        an automatic number of components; see `prediction_`.
+        has holes, another structure that predicts hidden cells better replaces this choice, and
+        with it an automatic number of components; see `predictions_`.
     center : bool or "auto", default="auto"
         Whether the model has a mean row; "auto" compares the evidence of both.
     robust : bool, default=False
@@ -113,12 +113,12 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         left. A ConvergenceWarning says so where it did not.
     missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
         Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
-    prediction_ : dict or None
-        Where X had holes and rank or noise were chosen: ``errors``, the root mean square errors
-        of hidden cells in units of a column's spread, of the model that was chosen as for
-        complete data and of networks that were fitted to predict; ``gain``, by how much the
-        second has the smaller mean square, its ``standard_error``, and ``n_cells``, the number
-        of hidden cells. The second is the fitted model where the gain is positive.
+    predictions_ : list of dict or None
+        Where X had holes and rank or noise were chosen: the candidates and how well each predicts
+        observed cells that were hidden from it. ``structure`` and ``n_components`` of the model,
+        ``error`` (root mean square, in units of a column's spread) and ``n_cells``, the number of
+        hidden cells. The first is what would be chosen for complete data; the one with the
+        smallest error is the fitted model.
     row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
         Effects of the row covariates `row_covariates_`, these less `row_covariates_mean_`.
     col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
@@ -262,11 +262,11 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
                 report=report,
                 resume=resume,
             )
-        self.prediction_ = None
+        self.predictions_ = None
         if problem is not None:
             self._store_incomplete(X, chosen.outcome)
-            if chosen.prediction is not None:
-                self.prediction_ = chosen.prediction._asdict()
+            if chosen.predictions is not None:
+                self.predictions_ = [each._asdict() for each in chosen.predictions]
             chosen = chosen.chosen
         self.row_chunks_ = X.chunks[0] if is_dask(X) else None
         self._store_choice(chosen)

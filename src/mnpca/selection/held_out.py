@@ -1,4 +1,4 @@
-"""Which of two models of a matrix with holes predicts observed cells better that both miss."""
+"""How well models of a matrix with holes predict observed cells that they are not shown."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,14 +6,15 @@ from typing import NamedTuple
 import numpy as np
 
 from mnpca._typing import BoolArray, FloatArray
+from mnpca.solvers.flagship.noise_step import Structure
 from mnpca.solvers.missing.flagship import CompletedFit, FlagshipRounds
 from mnpca.solvers.missing.incomplete import Incomplete
 
 #: So many parts of the observed cells, each hidden in turn ...
 PARTS = 10
 #: ... until so many cells were hidden, but no more parts than this.
-ENOUGH_CELLS = 2000
-MOST_PARTS = 4
+ENOUGH_CELLS = 1000
+MOST_PARTS = 3
 
 
 class Candidate(NamedTuple):
@@ -22,63 +23,60 @@ class Candidate(NamedTuple):
     rounds: FlagshipRounds
     completed: CompletedFit
 
+    @property
+    def n_components(self) -> int:
+        """Return the rank of the signal."""
+        return len(self.completed.fit.singular_values)
+
 
 class Prediction(NamedTuple):
-    """How well two models predict the same hidden cells.
+    """How well one of several models predicts the same hidden cells.
 
     Attributes
     ----------
-    errors : tuple of float
-        Root mean square error of each, in units of a column's standard deviation.
-    gain : float
-        How much smaller the mean square error of the second is.
-    standard_error : float
-        Of the gain.
+    structure : {"identity", "diagonal", "graph"}
+        Of its noise.
+    n_components : int
+        Of its signal.
+    error : float
+        Root mean square error, in units of a column's standard deviation.
     n_cells : int
         How many cells were hidden.
     """
 
-    errors: tuple[float, float]
-    gain: float
-    standard_error: float
+    structure: Structure
+    n_components: int
+    error: float
     n_cells: int
 
-    @property
-    def second_is_better(self) -> bool:
-        """Tell whether the second predicts better."""
-        return self.gain > 0.0
 
-
-def compare_predictions(
-    problem: Incomplete, first: Candidate, second: Candidate, seed: int
-) -> Prediction:
-    """Hide tenths of the observed cells, re-estimate both models and compare their predictions.
+def predict_hidden(problem: Incomplete, candidates: list[Candidate], seed: int) -> list[Prediction]:
+    """Hide tenths of the observed cells, re-estimate all models and compare their predictions.
 
     Parameters
     ----------
     problem : Incomplete
-        The matrix that both were fitted to.
-    first, second : Candidate
+        The matrix that they were fitted to.
+    candidates : list of Candidate
         The fits.
     seed : int
         Of the parts.
     """
     weights = _inverse_variances(problem)
-    squares: list[list[FloatArray]] = [[], []]
+    squares = np.zeros(len(candidates))
+    n_cells = 0
     for hidden in _parts(problem.missing, seed):
         truth = problem.matrix[hidden]
         weight = np.broadcast_to(weights, hidden.shape)[hidden]
-        for errors, candidate in zip(squares, (first, second), strict=True):
-            difference = candidate.rounds.predictions(candidate.completed, hidden) - truth
-            errors.append(weight * difference**2)
-    one, other = (np.concatenate(errors) for errors in squares)
-    gains = one - other
-    return Prediction(
-        errors=(float(np.sqrt(one.mean())), float(np.sqrt(other.mean()))),
-        gain=float(gains.mean()),
-        standard_error=float(gains.std() / np.sqrt(len(gains))),
-        n_cells=len(gains),
-    )
+        n_cells += len(truth)
+        for number, each in enumerate(candidates):
+            predicted = each.rounds.predictions(each.completed, hidden)
+            squares[number] += weight @ (predicted - truth) ** 2
+    errors = np.sqrt(squares / n_cells)
+    return [
+        Prediction(each.rounds.structure, each.n_components, float(error), n_cells)
+        for each, error in zip(candidates, errors, strict=True)
+    ]
 
 
 def can_be_hidden(missing: BoolArray) -> bool:

@@ -2,16 +2,18 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from mnpca.engines import engine_for
 from mnpca.selection.auto_rank import guess_rank, largest_rank
 from mnpca.selection.choose_model import ChosenModel, choose_model
-from mnpca.selection.held_out import Candidate, Prediction, can_be_hidden, compare_predictions
+from mnpca.selection.held_out import Candidate, Prediction, can_be_hidden, predict_hidden
 from mnpca.selection.noise_structure import NoiseTrial
 from mnpca.solvers.flagship.noise_step import Structure
 from mnpca.solvers.flagship.search import Settings
-from mnpca.solvers.missing.flagship import FlagshipRounds
+from mnpca.solvers.missing.flagship import ROUNDS_FROM_AFAR, FlagshipRounds
 from mnpca.solvers.missing.incomplete import Incomplete, Outcome
-from mnpca.solvers.missing.start import column_fill, first_guess
+from mnpca.solvers.missing.start import column_fill, first_fit, first_guess
 from mnpca.solvers.progress import Progress, Report, State, silent
 
 
@@ -25,14 +27,14 @@ class IncompleteModel:
         The model; its data are complete and without covariate effects.
     outcome : Outcome
         Of holes and covariates.
-    prediction : Prediction or None
-        Of hidden cells, by the model that stands out from the noise and by networks from
-        variances; None where nothing was left to choose.
+    predictions : list of Prediction or None
+        Of hidden cells, first by the model that was chosen as for complete data, then by its
+        rivals; None where it has none.
     """
 
     chosen: ChosenModel
     outcome: Outcome
-    prediction: Prediction | None
+    predictions: list[Prediction] | None
 
 
 def choose_incomplete_model(
@@ -52,9 +54,9 @@ def choose_incomplete_model(
     re-estimate signal, effects and noise from what was observed. Outliers that `robust` finds
     become holes of these rounds.
 
-    Where rank or structure are to be chosen, and networks are allowed, this model has a rival:
-    networks, and as many components as stand above the noise, from rounds that begin with
-    variances alone. It is taken where it predicts hidden cells better.
+    Where rank or structure are to be chosen, this model has rivals: rounds that begin with
+    variances alone and as many components as there may be, with networks and without. Whichever
+    predicts hidden cells best is taken.
 
     Parameters are those of `choose_model`.
     """
@@ -90,40 +92,80 @@ def choose_incomplete_model(
         report(replace(progress, state=lambda: rounds_state))
 
     completed = rounds.run(tell_round, lambda: {"chosen": chosen_state}, rounds_state)
-    candidates, prediction = [Candidate(rounds, completed)], None
-    automatic = structure is None or (structure == "graph" and rank is None)
-    if has_holes and automatic and can_be_hidden(problem.missing):
-        # The rival is quick: a fit that was interrupted in it resumes right before it.
-        rival = _rival(
-            problem, rank, settings, lambda each: report(replace(each, state=lambda: rounds_state))
+    candidates = [Candidate(rounds, completed)]
+    allowed = _rival_structures(rank, structure, final) if has_holes else []
+    if allowed and can_be_hidden(problem.missing):
+        # Rivals are quick: a fit that was interrupted in one resumes right before them.
+        candidates += _rivals(
+            problem,
+            rank,
+            allowed,
+            settings,
+            lambda each: report(replace(each, state=lambda: rounds_state)),
         )
-        prediction = compare_predictions(problem, candidates[0], rival, settings.seed)
-        candidates.insert(1 if prediction.second_is_better else 0, rival)
-    return _as_model(chosen, candidates, prediction)
+    return _best_of(problem, chosen, _different(candidates), settings.seed)
 
 
-def _rival(problem: Incomplete, rank: int | None, settings: Settings, report: Report) -> Candidate:
-    """Fit networks from variances, at the given rank or with what stands above the noise."""
+def _rival_structures(
+    rank: int | None, structure: Structure | None, final: Structure
+) -> list[Structure]:
+    """Return the noise structures of the rivals of a model with noise of the structure `final`."""
+    if structure is not None:
+        return ["graph"] if structure == "graph" and rank is None else []
+    return ["graph", "diagonal"] if final == "graph" else ["graph"]
+
+
+def _rivals(
+    problem: Incomplete,
+    rank: int | None,
+    structures: list[Structure],
+    settings: Settings,
+    report: Report,
+) -> list[Candidate]:
+    """Fit from variances, at the given rank or with what then stands above the noise."""
     most = largest_rank(problem.matrix.shape) if rank is None else rank
-    rounds = FlagshipRounds.from_variances(
-        problem, most, "graph", settings.center, settings.seed, prune=rank is None
-    )
-    return Candidate(rounds, rounds.run(report, dict, None))
+    center, seed = settings.center, settings.seed
+    guess, fit = first_fit(problem, most, center, seed)
+    rivals = []
+    for structure in structures:
+        rounds = FlagshipRounds(
+            problem,
+            guess,
+            fit,
+            structure,
+            center,
+            seed,
+            n_rounds=ROUNDS_FROM_AFAR,
+            prune=rank is None,
+        )
+        rivals.append(Candidate(rounds, rounds.run(report, dict, None)))
+    return rivals
 
 
-def _as_model(
-    chosen: ChosenModel, candidates: list[Candidate], prediction: Prediction | None
+def _different(candidates: list[Candidate]) -> list[Candidate]:
+    """Leave out rivals of the same rank and structure as an earlier candidate."""
+    kinds = [(each.rounds.structure, each.n_components) for each in candidates]
+    return [each for at, each in enumerate(candidates) if kinds[at] not in kinds[:at]]
+
+
+def _best_of(
+    problem: Incomplete, chosen: ChosenModel, candidates: list[Candidate], seed: int
 ) -> IncompleteModel:
-    """Put the last candidate in the place of the fit to the completed matrix."""
+    """Put the candidate that predicts best in the place of the fit to the completed matrix."""
     trials = [
         NoiseTrial.of(engine_for(each.completed.data), each.completed.fit, each.rounds.structure)
         for each in candidates
     ]
-    best = candidates[-1].completed
+    predictions, at = None, 0
+    if len(candidates) > 1:
+        predictions = predict_hidden(problem, candidates, seed)
+        at = int(np.argmin([each.error for each in predictions]))
+    best = candidates[at].completed
+    trials.append(trials.pop(at))
     model = replace(
         chosen,
         fit=best.fit,
         data=best.data,
         noise_trials=[*chosen.noise_trials[:-1], *trials],
     )
-    return IncompleteModel(model, best.outcome, prediction)
+    return IncompleteModel(model, best.outcome, predictions)

@@ -1,6 +1,6 @@
 """Fits of matrices with holes and known covariates, around the solvers of complete matrices."""
 
 from mnpca.solvers.missing.incomplete import Completion, Incomplete, Outcome
-from mnpca.solvers.missing.start import first_guess
+from mnpca.solvers.missing.start import first_fit, first_guess
 
-__all__ = ["Completion", "Incomplete", "Outcome", "first_guess"]
+__all__ = ["Completion", "Incomplete", "Outcome", "first_fit", "first_guess"]

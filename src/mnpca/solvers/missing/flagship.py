@@ -10,21 +10,23 @@ import numpy as np
 from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines import engine_for
 from mnpca.model.low_rank import LowRank
-from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, fit_flagship, posterior_fields
+from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, posterior_fields
 from mnpca.solvers.flagship.graph import STRICT, WIDE
 from mnpca.solvers.flagship.iterate import Iterate, pack_side, unpack_side
 from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step
+from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.noise_step import Memory, NoiseModel, Structure, noise_step
 from mnpca.solvers.flagship.search import FINAL_SWEEPS, WIDER
 from mnpca.solvers.flagship.variational import Posterior
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
-from mnpca.solvers.missing.start import first_guess
 from mnpca.solvers.progress import Progress, Report, State, silent
 
-#: Noise steps. From variances alone, which are further from the answer, it may take more ...
+#: Noise steps from the end of a search for networks.
 ROUNDS = 3
-ROUNDS_FROM_VARIANCES = 8
-#: ... until the signal changes by less than this share; the draws never let it stand still.
+#: Most noise steps from elsewhere ...
+ROUNDS_FROM_AFAR = 8
+#: ... where they end when the signal changes by less than this share; the draws never let it
+#: stand still.
 STILL = 0.05
 #: Low-rank steps before each noise step but the first.
 SIGNAL_STEPS = 1
@@ -123,29 +125,6 @@ class FlagshipRounds:
         self.rank = len(fit.singular_values)
         self.rounds: list[tuple[float, float]] = []
 
-    @classmethod
-    def from_variances(
-        cls,
-        problem: Incomplete,
-        rank: int,
-        structure: Structure,
-        center: Center,
-        seed: int,
-        *,
-        prune: bool,
-    ) -> "FlagshipRounds":
-        """Prepare rounds from row and column variances, without a search for networks before.
-
-        Where what the components leave over is no noise with few links, as in most data from
-        life, rounds from here predict better than from the end of a search.
-        """
-        guess = first_guess(problem, rank, center, seed)
-        fit = fit_flagship(
-            guess, rank, noise="diagonal", center=center, max_iter=1, random_state=seed
-        )
-        rounds = ROUNDS_FROM_VARIANCES
-        return cls(problem, guess, fit, structure, center, seed, n_rounds=rounds, prune=prune)
-
     def run(self, report: Report, outer: Callable[[], State], resume: State | None) -> CompletedFit:
         """Do all rounds and the final low-rank steps.
 
@@ -158,8 +137,9 @@ class FlagshipRounds:
     def predictions(self, completed: CompletedFit, hidden: BoolArray) -> FloatArray:
         """Return what the model expects of observed cells that it is re-estimated without.
 
-        The rounds go on from the outcome of `run`. Hidden cells reach them through that alone,
-        and what the signal had of them is gone after a few expectations.
+        The rounds begin with the outcome of `run`: its signal, which has forgotten the hidden
+        cells after a few expectations, and its variances. Its networks would not forget, since a
+        large value in one hidden cell can make an edge.
         """
         other = copy.copy(self)
         other.problem = replace(
@@ -169,9 +149,13 @@ class FlagshipRounds:
         )
         other.start = completed.fit
         other.center = completed.fit.centred
-        other.n_rounds = ROUNDS
+        other.n_rounds = ROUNDS_FROM_AFAR
         other.rounds = []
-        point = other._rounds_from(other._beginning(), silent, dict)
+        known = other._beginning()
+        sides = known.noise.row, known.noise.col
+        row, col = (NoiseSide.diagonal(1.0 / side.variances) for side in sides)
+        beginning = replace(known, noise=NoiseModel(row, col).in_gauge())
+        point = other._rounds_from(beginning, silent, dict)
         settled = other._settle(other._under(point.noise), point, point.centred)
         return np.asarray(settled.completion.filled[hidden])
 
