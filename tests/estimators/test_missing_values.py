@@ -209,7 +209,7 @@ def test_networks_that_predict_better_are_taken():
     assert [each["structure"] for each in model.predictions_] == ["diagonal", "graph"]
     assert model.predictions_[0]["error"] > model.predictions_[1]["error"]
     assert model.predictions_[1]["n_components"] == model.n_components_
-    assert {each["n_cells"] for each in model.predictions_} == {round(0.3 * (~holes).sum())}
+    assert model.predictions_[0]["n_cells"] == pytest.approx(0.3 * (~holes).sum(), abs=3)
     assert model.noise_["structure"] == "graph"
     diagonal = fit(MNPCA(noise="diagonal"), observed)
     assert diagonal.predictions_ is None
