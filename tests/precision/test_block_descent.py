@@ -46,11 +46,11 @@ def proof(gap, estimate=None, dual=-np.inf, definite=False):
 @pytest.mark.parametrize("kind", ["none", "line", "result"])
 def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
     """Every attempt breaks down, so that all of them are seen."""
-    tried, scale = [], min(tol, 1e-4)
+    tried, limits, scale = [], [], min(tol, 1e-4)
 
     def descend(problem, tol, start, inner, first, max_sweeps, *, near):
         tried.append((start, inner, first, near))
-        assert max_sweeps == 77
+        limits.append(max_sweeps)
 
     monkeypatch.setattr(block_descent, "_descend", descend)
     monkeypatch.setattr(block_descent, "certify_start", lambda problem, start, goal: (start, None))
@@ -65,10 +65,17 @@ def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
         assert near
         assert_allclose(inner, (0.5 if kind == "result" else 1e-2) * scale)
         assert first == (7 if kind == "result" else 25)
+        assert limits.pop(0) == 77
     assert_allclose(
         [inner for _, inner, _, _ in tried], [10 * scale, 10 * scale, min(1e-9, 3e-3 * scale)]
     )
     assert [first for _, _, first, _ in tried] == [50, 50, 50]
+    # The interior-point method takes over from exact sweeps where it suits.
+    assert limits == [77, 77, 60]
+    monkeypatch.setattr(block_descent, "suits", lambda problem: False)
+    solve_component(problem, tol, None, 77)
+    assert limits[-3:] == [77, 77, 77]
+    del tried[-3:]
     assert not any(near for _, _, _, near in tried)
     for (cold, _, _, _), fill in zip(tried, (fill_soft, fill_mixed, fill_mixed), strict=True):
         W = np.empty((P, P))

@@ -44,8 +44,9 @@ NEAR = 4
 STALLED = 20.0
 # Sloppier sweeps than for this tolerance save nothing: more of them are needed.
 LOOSEST = 1e-4
-# So accurate, the sweeps keep every conditional variance positive from a feasible start.
-EXACT_INNER = 1e-9
+# So accurate, the sweeps keep every conditional variance positive from a feasible start. They are
+# slow: where the interior-point method suits, it takes over after so many.
+EXACT_INNER, EXACT_SWEEPS = 1e-9, 60
 # Nothing is gained below rounding.
 SMALLEST_INNER = 1e-14
 
@@ -81,16 +82,15 @@ def solve_component(
         if start.precision is None:
             inner, first = LINE_INNER, LINE_CERTIFICATE
         solution = _descend(problem, tol, start, inner * scale, first, max_sweeps, near=True)
-    for fill, inner in (
-        (fill_soft, FIRST_INNER * scale),
-        (fill_mixed, FIRST_INNER * scale),
-        (fill_mixed, min(EXACT_INNER, LAST_INNER * scale)),
+    few = min(max_sweeps, EXACT_SWEEPS) if suits(problem) else max_sweeps
+    for fill, inner, most in (
+        (fill_soft, FIRST_INNER * scale, max_sweeps),
+        (fill_mixed, FIRST_INNER * scale, max_sweeps),
+        (fill_mixed, min(EXACT_INNER, LAST_INNER * scale), few),
     ):
         if solution is None:
             start = Start(cold_start(problem, fill))
-            solution = _descend(
-                problem, tol, start, inner, FIRST_CERTIFICATE, max_sweeps, near=False
-            )
+            solution = _descend(problem, tol, start, inner, FIRST_CERTIFICATE, most, near=False)
     if solution is not None and solution.certificate.gap <= goal:
         return solution
     return _finish_by_newton(problem, goal, solution)

@@ -19,7 +19,7 @@ from mnpca.precision.problem import Problem
 from mnpca.precision.result import Array, Index, inverse, log_determinant
 
 # The Hessian has one row per pair of variables.
-MAX_PAIRS = 3500
+MAX_PAIRS = 5000
 FIRST_BARRIER = 1.0
 # The barrier becomes this share of what T_ij times the room of W_ij is on average.
 FALL = 0.1
