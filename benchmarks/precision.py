@@ -219,7 +219,7 @@ def climb_apart(name, S, alpha, best, allowed, limit):
     """Climb in a process of its own, ended when a solve takes more than the allowed time.
 
     Or the whole climb more than the limit, both in processor seconds. Returns what `climb`
-    reports, or None and the seconds of the solve that was ended.
+    reports, or None, and the seconds of its longest solve.
     """
     context = multiprocessing.get_context("fork")
     answers, began = context.SimpleQueue(), context.Value("d", np.inf)
@@ -229,8 +229,8 @@ def climb_apart(name, S, alpha, best, allowed, limit):
     while process.is_alive() and answers.empty():
         process.join(0.1)
         total = _processor_time(process.pid) if process.is_alive() else 0.0
-        spent = max(total - began.value, 0.0)
-        if spent > allowed or total > limit:
+        spent = max(spent, total - began.value)
+        if total - began.value > allowed or total > limit:
             break
     process.kill()
     process.join()
