@@ -1,0 +1,73 @@
+"""The compiled pass over S: what it refuses, what it evens out, and which variables it joins."""
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import connected_components
+
+from mnpca.precision._kernels.screening import screen
+from mnpca.precision.problem import ASYMMETRY
+
+from .reference import chain_covariance
+
+P = 150  # more than two tiles
+
+
+@pytest.fixture
+def S():
+    return chain_covariance(P, 80, seed=60)
+
+
+def one_row(alpha):
+    return np.full((1, P), alpha)
+
+
+@pytest.mark.parametrize("at", [(0, 0), (3, 100), (100, 3), (70, 66), (149, 148)])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_entry_that_is_not_finite_is_found(S, at, value):
+    S[at] = value
+    fault, i, j, _, _ = screen(S, one_row(0.1), ASYMMETRY)
+    assert (fault, i, j) == (1, min(at), max(at))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_two_infinities_are_found(S, value):
+    S[4, 90] = S[90, 4] = value
+    assert screen(S, one_row(0.1), ASYMMETRY)[:3] == (1, 4, 90)
+
+
+@pytest.mark.parametrize("at", [(3, 100), (100, 3), (149, 148)])
+def test_halves_that_differ(S, at):
+    labels = screen(S, one_row(0.1), ASYMMETRY)[4]
+    size = 1 + abs(S[at])
+    for apart, fault, uneven in ((1e-15, 0, 0), (1e-10, 0, 1), (1.1e-6, 2, None)):
+        changed = S.copy()
+        changed[at] += apart * size
+        found = screen(changed, one_row(0.1), ASYMMETRY)
+        assert found[0] == fault
+        if fault:
+            assert found[1:3] == (min(at), max(at))
+        else:
+            assert found[3] == uneven
+            assert np.array_equal(found[4], labels)
+
+
+def test_variables_without_variance_are_no_fault(S):
+    """Their entries are zero and so is the scale to which these are compared."""
+    S[[5, 140]], S[:, [5, 140]] = 0.0, 0.0
+    fault, _, _, uneven, labels = screen(S, one_row(0.1), ASYMMETRY)
+    assert (fault, uneven) == (0, 0)
+    assert np.count_nonzero(labels == labels[5]) == 1
+
+
+@pytest.mark.parametrize("density", [0.002, 0.005, 0.01, 0.05, 1.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_matrix_of_penalties_joins_its_own_edges(S, density, seed):
+    rng = np.random.default_rng(seed)
+    edges = np.triu(rng.random((P, P)) < density, 1)
+    edges |= edges.T
+    alpha = np.abs(S) + np.where(edges, -1e-3, 1e-3)
+    labels = screen(S, alpha, ASYMMETRY)[4]
+    count, expected = connected_components(edges, directed=False)
+    # Numbered in order of appearance, as SciPy does.
+    assert labels.max() + 1 == count
+    assert np.array_equal(labels, expected)
