@@ -164,7 +164,7 @@ def test_gap_by_the_product_alone():
     assert_allclose(found.gap, bound(norm))
 
 
-def test_gap_by_the_trace_of_the_square():
+def test_gap_by_the_trace_of_the_square(monkeypatch):
     """The norm is too large for the goal, the trace of the square is not."""
     problem, point = problem_and_solution()
     T, W = near(point, 3e-3)
@@ -183,9 +183,16 @@ def test_gap_by_the_trace_of_the_square():
     assert_allclose(found.logdet, np.linalg.slogdet(T)[1])
     # Where half of the trace passes and the bound does not, factors of both give the gap itself.
     goal = (square / 2 + by_trace) / 2
-    found, _ = by_product(problem, T, W, goal, True)
+    found, _ = by_product(problem, T, W, goal, False)
     assert_allclose(found.gap, gap, rtol=1e-5)
     assert found.definite
+    # With W known to be definite, sweeps go on, unless the bound is far above the goal.
+    found, _ = by_product(problem, T, W, goal, True)
+    assert found.gap == np.inf
+    assert np.isnan(found.logdet)
+    monkeypatch.setattr(certificate, "NEARLY", 0.99 * by_trace / goal)
+    found, _ = by_product(problem, T, W, goal, True)
+    assert_allclose(found.gap, gap, rtol=1e-5)
     # Where half of the trace does not pass, it is the estimate, and nothing else is computed.
     found, _ = by_product(problem, T, W, 0.49 * square, True)
     assert_allclose(found.estimate, square / 2, rtol=1e-6)
