@@ -10,8 +10,9 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from mnpca.io import DataError, Table, read_table
+from mnpca.io import DataError, Table, read_table, write_csv
 from mnpca.io import _table as limits
+from mnpca.io._frames import table_from_frame
 
 VALUES = np.random.default_rng(0).normal(size=(6, 4))
 ROWS = [f"s{i}" for i in range(6)]
@@ -96,6 +97,61 @@ def test_first_column_of_text_names_the_rows(tmp_path):
 def test_empty_cells_are_missing_values(tmp_path):
     table = read_table(write(tmp_path / "a.csv", "a,b\n1,\nNA,2\n"))
     assert np.isnan(table.values).tolist() == [[False, True], [True, False]]
+
+
+#: pandas' default parser reads the first as 1e-296, and the second ends the process.
+@pytest.mark.parametrize("number", ["1e4294967000", "1E7736976014", "-1.48E77369760140"])
+@pytest.mark.parametrize("beside", ["2.5", "x"])
+def test_exponents_beyond_all_numbers_are_no_other_numbers(tmp_path, number, beside):
+    path = write(tmp_path / "a.csv", f"a,b\n1,{number}\n2,{beside}\n3,4\n")
+    if beside == "x":
+        with pytest.raises(DataError, match="mixes numbers and text"):
+            read_table(path)
+    else:
+        assert np.isinf(read_table(path).values[0, 1])
+    table = read_table(write(tmp_path / "b.csv", "a,b\n1,0.1e-4294967290\n2,3\n"))
+    assert table.values[0, 1] == 0.0
+
+
+def test_a_damaged_exponent_in_a_matrix_market_file(tmp_path):
+    head = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1.5\n2 2 "
+    for number in ("1E7736976014", "-1.48E7736976014E-2"):
+        with pytest.raises(DataError, match="Matrix Market"):
+            read_table(write(tmp_path / "a.mtx", head + number + "\n"))
+
+
+def test_numbers_are_read_to_the_last_digit(tmp_path):
+    values = np.random.default_rng(0).standard_normal((50, 3)) * 10.0 ** np.arange(-5, 145, 50)
+    write_csv(tmp_path / "a.csv", list("abc"), values.tolist())
+    assert np.array_equal(read_table(tmp_path / "a.csv").values, values)
+
+
+def test_numbers_and_text_in_columns_of_objects(tmp_path):
+    from decimal import Decimal
+    from fractions import Fraction
+
+    frame = pd.DataFrame(
+        {
+            "a": [1, 2.5, True, None],
+            "b": ["1", " 2e3 ", "-inf", None],
+            "c": [Fraction(1, 2), np.float32(3), np.int8(-1), 10**400],
+            "d": ["1_000", "x", "y", "z"],
+            "e": pd.Categorical([3, 4, 3, 4]),
+            "f": [Decimal("1.5"), Decimal(2), Decimal(3), None],
+            "g": [b"1", b"2", 1j, object()],
+        }
+    )
+    frame["c"] = frame["c"].astype(object)
+    with pytest.raises(DataError, match="column 'c' mixes numbers and text: 1 cell is not"):
+        table_from_frame(frame, list(frame.columns), ["r"] * 4, None)
+    frame.loc[3, "c"] = 7
+    table = table_from_frame(frame, list(frame.columns), ["r"] * 4, None)
+    assert table.column_names == ["a", "b", "c", "e", "f"]
+    np.testing.assert_array_equal(table.values[:, 0], [1, 2.5, 1, np.nan])
+    np.testing.assert_array_equal(table.values[:, 1], [1, 2000, -np.inf, np.nan])
+    np.testing.assert_array_equal(table.values[:, 2], [0.5, 3, -1, 7])
+    np.testing.assert_array_equal(table.values[:, 3], [3, 4, 3, 4])
+    np.testing.assert_array_equal(table.values[:, 4], [1.5, 2, 3, np.nan])
 
 
 WRONG = {

@@ -1,5 +1,8 @@
 """From a data frame to a numeric matrix; Parquet and H5AD files."""
 
+from decimal import Decimal
+from numbers import Real
+
 import numpy as np
 
 from mnpca.io._table import DataError, Table, check_matrix, check_shape, listed, quoted
@@ -136,18 +139,29 @@ def _numeric(column, name):
         return column.to_numpy(dtype=np.float64)
     if pd.api.types.is_numeric_dtype(column.dtype):  # pandas' nullable numbers
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    numbers = pd.to_numeric(column, errors="coerce")
-    if numbers.dtype.kind not in "fiub" or isinstance(column.dtype, pd.DatetimeTZDtype):
+    if column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype):
         return None
-    is_text = numbers.isna() & ~column.isna()
-    if column.dtype.kind == "M" or is_text.sum() == (~column.isna()).sum() > 0:
+    present = ~column.isna().to_numpy()
+    numbers = np.array([_number(cell) for cell in column], dtype=np.float64)
+    is_text = present & np.isnan(numbers)
+    if is_text.sum() == present.sum() > 0:
         return None
     if is_text.any():
-        first = int(np.argmax(is_text.to_numpy()))
+        first = int(np.argmax(is_text))
         raise DataError(
             f"column {quoted(name)} mixes numbers and text: {int(is_text.sum())} "
             f"cell{'s are' if is_text.sum() > 1 else ' is'} not a number, first "
             f"{quoted(column.iloc[first])} in row {first + 1} (decimal comma? unit? use a point "
             "and plain numbers, or leave the cell empty)."
         )
-    return numbers.to_numpy(dtype=np.float64)
+    return numbers
+
+
+def _number(cell):
+    """Return a cell as a number, NaN where it is none; pandas' own conversion can crash."""
+    if isinstance(cell, str) and "_" in cell:  # Python reads 1_000
+        return np.nan
+    try:
+        return float(cell) if isinstance(cell, str | Real | Decimal) else np.nan
+    except (ValueError, OverflowError):
+        return np.nan

@@ -7,7 +7,7 @@ numbers are read here.
 import numpy as np
 import scipy.io
 
-from mnpca.io._table import DataError, check_shape
+from mnpca.io._table import PARSER, DataError, check_shape
 
 _FIELDS = ("real", "integer", "unsigned-integer", "pattern", "double")
 
@@ -38,7 +38,13 @@ def _numbers(path):
 
     try:
         frame = pd.read_csv(
-            path, sep=r"\s+", comment="%", header=None, names=[0, 1, 2], dtype=np.float64
+            path,
+            sep=r"\s+",
+            comment="%",
+            header=None,
+            names=[0, 1, 2],
+            dtype=np.float64,
+            float_precision=PARSER,
         )
     except (ValueError, TypeError) as error:
         raise DataError(f"not a Matrix Market file: {error}.") from error

@@ -11,6 +11,8 @@ MAX_CELLS = 250_000_000
 MAX_COLUMNS = 50_000
 MAX_LINE_BYTES = 64 * 2**20
 MAX_FILE_BYTES = 4 * 2**30
+#: pandas' other parsers read exponents like 1e4294967000 as wrong numbers, or end the process.
+PARSER = "round_trip"
 
 
 class DataError(ValueError):
