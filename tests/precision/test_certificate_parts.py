@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mnpca.precision import certificate
-from mnpca.precision._kernels.certificate import to_csr
+from mnpca.precision._kernels.certificate import distance_from_inverse, to_csr
 from mnpca.precision.certificate import (
     bound,
     by_factors,
@@ -345,6 +345,23 @@ def test_the_columns_with_the_largest_parts_are_swept():
         assert rest**2 / parts.sum() <= left
         if len(found):
             assert (rest + parts[found].min()) ** 2 / parts.sum() >= left
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_row_sums_bound_the_eigenvalues_in_any_weights(seed):
+    problem, point = problem_and_solution()
+    T, W = near(point, 0.05, seed=seed)
+    relative = np.random.default_rng(seed).uniform(0.2, 5.0, P)
+    theta = np.diagonal(T).copy()
+    out = np.empty((P, P))
+    parts, spread, size = distance_from_inverse(*sparse_of(T), theta, W, relative, out)
+    X = T @ W - np.eye(P)
+    assert_allclose(out, X, atol=1e-13)
+    scaled = X * np.sqrt(theta / theta[:, None])
+    assert_allclose(parts, np.sum(scaled**2, axis=1))
+    assert_allclose(spread, np.max(np.abs(scaled) @ relative / relative))
+    assert spread >= np.abs(np.linalg.eigvals(X)).max()
+    assert_allclose(size, np.max(np.sum(np.abs(T) / np.sqrt(np.outer(theta, theta)), axis=1)))
 
 
 @pytest.mark.parametrize("seed", range(10))

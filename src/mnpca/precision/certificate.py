@@ -144,7 +144,10 @@ def certify_start(problem: Problem, start: Start, goal: float) -> tuple[Start, C
     cost, _ = move_to_feasible(problem, W, start.precision)
     if off > (FAR if sparse else HOPEFUL):
         return replace(start, definite=False), None
-    parts, spread, _ = distance_from_inverse(*start.precision, theta, W, np.empty((1, len(W))))
+    relative = np.sqrt(parts + max(parts.mean(), np.finfo(np.float64).tiny))
+    parts, spread, _ = distance_from_inverse(
+        *start.precision, theta, W, relative, np.empty((1, len(W)))
+    )
     gap = bound(float(np.sqrt(parts.sum())), spread)
     if gap > goal:
         return replace(start, definite=gap < np.inf, columns=_columns_to_sweep(parts, goal)), None
@@ -176,7 +179,8 @@ def _by_product(
     cost, moved = move_to_feasible(problem, iterate.W, precision)
     # The rows are needed together only if their norms will not do, which is likely without this.
     out = work[:1] if definite else work
-    parts, spread, size = distance_from_inverse(*precision, theta, iterate.W, out)
+    alike = np.ones_like(theta)
+    parts, spread, size = distance_from_inverse(*precision, theta, iterate.W, alike, out)
     square = float(parts.sum())
     distance = np.sqrt(square)
     # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have
@@ -187,7 +191,7 @@ def _by_product(
         return Certificate(precision, cost, np.nan, gap, gap, definite)
     if gap > goal:
         if len(out) < len(work):
-            distance_from_inverse(*precision, theta, iterate.W, work)
+            distance_from_inverse(*precision, theta, iterate.W, alike, work)
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
         square = min(square, abs(trace_of_square(work)))
         gap = bound(np.sqrt(square), spread)

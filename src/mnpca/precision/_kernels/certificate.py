@@ -130,11 +130,13 @@ def fill_primal(S, alpha, diagonal, B, theta, out):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def distance_from_inverse(indptr, columns, values, theta, W, out):
+def distance_from_inverse(indptr, columns, values, theta, W, relative, out):
     """Fill out with T W - I for a sparse T, unless it has room for one row only.
 
     Returns the squares' sum of each row, the largest row sum of |T W - I| and that of |T|, all in
-    units in which T has diagonal one: T_ij / sqrt(theta_i theta_j).
+    units in which T has diagonal one: T_ij / sqrt(theta_i theta_j). Entry j of row i of |T W - I|
+    counts relative_j / relative_i times: any such sum bounds the eigenvalues, and one with
+    about the row sums of |T W - I| bounds them better.
     """
     p = W.shape[0]
     parts = np.empty(p)
@@ -151,9 +153,9 @@ def distance_from_inverse(indptr, columns, values, theta, W, out):
         for j in range(p):
             x = weight[j] * row[j]
             squares += x * x
-            total += abs(x)
+            total += abs(x) * relative[j]
         parts[i] = squares / theta[i]
-        spread = max(spread, total / weight[i])
+        spread = max(spread, total / (weight[i] * relative[i]))
         size = 0.0
         for k in range(first, last):
             size += abs(values[k]) / weight[columns[k]]
