@@ -349,7 +349,7 @@ def test_the_columns_with_the_largest_parts_are_swept():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_row_sums_bound_the_eigenvalues_in_any_weights(seed):
-    problem, point = problem_and_solution()
+    _, point = problem_and_solution()
     T, W = near(point, 0.05, seed=seed)
     relative = np.random.default_rng(seed).uniform(0.2, 5.0, P)
     theta = np.diagonal(T).copy()

@@ -41,7 +41,7 @@ HOPEFUL, SOME, FAR = 0.7, 3.0, 30.0
 # Sweeps keep W definite where it is; a move that is this small now lets that be proved after it.
 SMALL_MOVE = 1.0
 # Columns are swept until this share of the gap to reach is left to the others.
-LEFT = 0.05
+LEFT = 0.03
 # A bound of so many times the gap to reach falls below it in a sweep, which costs less than the two
 # factorisations that tell the gap itself.
 NEARLY = 2.0
