@@ -334,7 +334,8 @@ def test_a_move_too_long_to_prove_w_definite_after_it_is_made_at_once(monkeypatc
         assert_allclose(found.iterate.W, W if as_it_is else there)
 
 
-def test_the_columns_with_the_largest_parts_are_swept():
+def test_the_columns_with_the_largest_parts_are_swept(monkeypatch):
+    monkeypatch.setattr(certificate, "LEFT", 0.125)
     parts = np.array([1.0, 9.0, 4.0, 2.0])
     for goal, columns in ((1e-9, {0, 1, 2, 3}), (9.0, {1, 2}), (1e3, set())):
         # The others have a share s of the squares, and s^2 of them is to be left.
