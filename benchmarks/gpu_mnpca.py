@@ -62,7 +62,7 @@ def _warm_up(device):
 def _oracle(data):
     """Mean square error of the signal estimated with the true A and B."""
     start = time.perf_counter()
-    prepared = Prepared.of(data.Y, False)
+    prepared = Prepared.of(data.Y, False, "graph")
     with worker_threads():
         noise = prepared.to_scaled(NoiseModel(*data.noise_sides()))
         posterior = low_rank_step(
