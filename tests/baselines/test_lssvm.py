@@ -18,6 +18,7 @@ from mnpca.baselines._tuning import (
     one_against_rest,
     squared_error,
     trials,
+    typical_distance,
 )
 
 
@@ -126,3 +127,9 @@ def test_each_machine_gets_its_own_best_setting():
             errors = {s: squared_error(d[split], targets)[machine] for s, d in candidates}
             assert errors[setting] == min(errors.values())
     assert len(set(chosen[0])) > 1
+
+
+def test_rounding_errors_are_no_distance():
+    rows = np.concatenate([1e-15 * np.arange(50.0), [1.0, 2.0]])[:, None]
+    assert 0.9 < typical_distance(squared_distances(rows, rows)) < 2.1
+    assert typical_distance(np.zeros((3, 3))) == 1.0

@@ -22,8 +22,11 @@ class Setting(NamedTuple):
 
 
 def typical_distance(squared):
-    """Median distance between different rows; 1 where all rows coincide."""
-    apart = squared[squared > 0]
+    """Median distance between different rows; 1 where all rows coincide.
+
+    Distances of rounding errors (1e-10 of the largest) are none.
+    """
+    apart = squared[squared > 1e-20 * squared.max(initial=0.0)]
     # A hundred thousand pairs tell the median of millions.
     return float(np.sqrt(np.median(apart[:: max(1, len(apart) // 100_000)]))) if len(apart) else 1.0
 
