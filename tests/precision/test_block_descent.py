@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mnpca.precision import block_descent
-from mnpca.precision._kernels.descent import fill_mixed, fill_soft
+from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft, first_half
 from mnpca.precision.block_descent import (
     ComponentSolution,
     _descend,
@@ -64,7 +64,7 @@ def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
         assert given is start
         assert near
         assert_allclose(inner, (0.5 if kind == "result" else 1e-2) * scale)
-        assert first == (7 if kind == "result" else 25)
+        assert first == (7 if kind == "result" else 50)
         assert limits.pop(0) == 77
     assert_allclose(
         [inner for _, inner, _, _ in tried], [10 * scale, 10 * scale, min(1e-9, 3e-3 * scale)]
@@ -296,6 +296,47 @@ def test_near_a_solution_certificates_follow_single_sweeps(monkeypatch, problem)
     run(problem, near=True, most=10**5)
     assert play.column(3) == [20, 1, 1, 1, 1, 24, 48, 96, 192, 200]
     assert play.column(4) == [list(range(P))] * 10
+
+
+def test_an_unsure_start_on_a_line_gets_half_a_sweep_more(monkeypatch, problem):
+    """Once, before the first certificate, and if there is room for more."""
+    unsure, everything = 25 * 1e-4 * P, list(range(P))
+    for progress, certificates in ((0.99 * unsure, 10), (1.01 * unsure, 9)):
+        play = Play(monkeypatch, progress=progress)
+        run(problem, near=True)
+        half = play.column(4)[1]
+        assert len(half) == (P if certificates == 10 else 3)
+        assert play.column(4)[::2] == [everything] * 5
+        assert len(play.certified) == certificates
+        assert play.column(3)[1] == 1
+        assert play.column(1)[1] == play.column(2)[1]
+    play = Play(monkeypatch, progress=1.01 * unsure)
+    run(problem, near=False)
+    assert play.column(4) == [everything] * 10
+    play = Play(monkeypatch, progress=1.01 * unsure)
+    solution = run(problem, near=True, most=1)
+    assert len(play.certified) == solution.n_iter == 1
+    play = Play(monkeypatch, progress=1.01 * unsure, sweeps=2)
+    run(problem, near=True)
+    assert play.column(4) == [everything] * 10
+    # The start of an earlier result is swept until a certificate is likely to pass.
+    play = Play(monkeypatch, progress=1.01 * unsure)
+    precision = Sparse(*(np.zeros(1, np.int64),) * 2, np.zeros(1))
+    _descend(problem, 1e-4, start_at(problem, precision=precision), 1e-3, 7.0, 1000, near=True)
+    assert play.column(4) == [everything] * 10
+
+
+def test_the_half_is_what_a_sweep_visits_first():
+    p = 9
+    half = first_half(p)
+    assert len(set(half.tolist())) == 5
+    S = factor_covariance(p, 30, seed=102)
+    W, B, theta = S.copy(), np.zeros((p, p)), 1 / np.diagonal(S)
+    descend(S, np.full((1, p), 0.1), W, B, theta, 0.0, 1e-8, 1e-8, 1, np.arange(p))
+    # A column visited later has the fit to W as it is now.
+    stale = np.array([np.abs(W[j] - B[j] @ W)[np.arange(p) != j].max() for j in range(p)])
+    assert stale.argmin() not in half
+    assert stale.argmax() in half
 
 
 def test_some_columns_then_the_others_then_all(monkeypatch, problem):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mnpca.precision._kernels.certificate import to_csr
-from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft
+from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft, first_half
 from mnpca.precision.certificate import Certificate, certify, certify_start
 from mnpca.precision.interior import solve_by_interior_point, suits
 from mnpca.precision.iterate import (
@@ -36,8 +36,10 @@ MAX_TOTAL = 1000
 # and accuracy of the column problems in the first sweep: from a cold start, from an earlier
 # solution, and from the line through two of them, which is nearer after a sweep. Then the accuracy
 # in the last sweeps.
-FIRST_CERTIFICATE, WARM_CERTIFICATE, LINE_CERTIFICATE = 50.0, 7.0, 25.0
+FIRST_CERTIFICATE, WARM_CERTIFICATE, LINE_CERTIFICATE = 50.0, 7.0, 50.0
 FIRST_INNER, WARM_INNER, LINE_INNER, LAST_INNER = 10.0, 0.5, 1e-2, 3e-3
+# Above this progress, a first sweep from a line is followed by half a sweep.
+UNSURE = 25.0
 # A warm start is near: so many more certificates after one sweep each.
 NEAR = 4
 # A gap so many times a sweep's progress will not fall before the column problems are solved better.
@@ -138,6 +140,11 @@ def _descend(
         if not ok:
             return None
         definite &= kept
+        unsure = progress > UNSURE * scale * problem.size
+        if near and start.precision is None and total == 1 < max_sweeps and unsure:
+            # The columns of the first half are older than those of the second.
+            some, inner = [first_half(problem.size)], inner_last
+            continue
         certificate = certify(problem, iterate, goal, definite, dual, work)
         if certificate.gap <= goal or total >= max_sweeps:
             break

@@ -217,6 +217,20 @@ def _store(g, j, W):
         W[i, j] = g[i]
 
 
+@njit(cache=True, nogil=True)
+def _seed():
+    """State of the generator with which every call starts."""
+    return np.array([np.uint64(88172645463325252)])
+
+
+@njit(cache=True, nogil=True)
+def first_half(p):
+    """Return the half of p columns that the first sweep of a call visits first."""
+    order = np.arange(p)
+    shuffle(order, _seed())
+    return order[: (p + 1) // 2]
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, columns):
     """Block coordinate descent over the given columns, in random order, in place on W, B and theta.
@@ -232,7 +246,7 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, column
     """
     p = S.shape[0]
     order = columns.copy()
-    state = np.array([np.uint64(88172645463325252)])
+    state = _seed()
     room = np.zeros((10, p + LANES))
     # Unsigned, so that compiled indexing does not look for negative indices.
     places = np.zeros((3, p + 1), np.uint32)
