@@ -63,7 +63,7 @@ def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
         given, inner, first, near = tried.pop(0)
         assert given is start
         assert near
-        assert_allclose(inner, (0.5 if kind == "result" else 1e-2) * scale)
+        assert_allclose(inner, (0.5 if kind == "result" else 6e-3) * scale)
         assert first == (7 if kind == "result" else 50)
         assert limits.pop(0) == 77
     assert_allclose(

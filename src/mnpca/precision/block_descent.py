@@ -37,7 +37,7 @@ MAX_TOTAL = 1000
 # solution, and from the line through two of them, which is nearer after a sweep. Then the accuracy
 # in the last sweeps.
 FIRST_CERTIFICATE, WARM_CERTIFICATE, LINE_CERTIFICATE = 50.0, 7.0, 50.0
-FIRST_INNER, WARM_INNER, LINE_INNER, LAST_INNER = 10.0, 0.5, 1e-2, 3e-3
+FIRST_INNER, WARM_INNER, LINE_INNER, LAST_INNER = 10.0, 0.5, 6e-3, 3e-3
 # Above this progress, a first sweep from a line is followed by half a sweep.
 UNSURE = 25.0
 # A warm start is near: so many more certificates after one sweep each.
