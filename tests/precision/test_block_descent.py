@@ -300,7 +300,7 @@ def test_near_a_solution_certificates_follow_single_sweeps(monkeypatch, problem)
 
 def test_an_unsure_start_on_a_line_gets_half_a_sweep_more(monkeypatch, problem):
     """Once, before the first certificate, and if there is room for more."""
-    unsure, everything = 25 * 1e-4 * P, list(range(P))
+    unsure, everything = 28 * 1e-4 * P, list(range(P))
     for progress, certificates in ((0.99 * unsure, 10), (1.01 * unsure, 9)):
         play = Play(monkeypatch, progress=progress)
         run(problem, near=True)

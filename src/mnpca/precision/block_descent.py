@@ -39,7 +39,7 @@ MAX_TOTAL = 1000
 FIRST_CERTIFICATE, WARM_CERTIFICATE, LINE_CERTIFICATE = 50.0, 7.0, 50.0
 FIRST_INNER, WARM_INNER, LINE_INNER, LAST_INNER = 10.0, 0.5, 6e-3, 3e-3
 # Above this progress, a first sweep from a line is followed by half a sweep.
-UNSURE = 25.0
+UNSURE = 28.0
 # A warm start is near: so many more certificates after one sweep each.
 NEAR = 4
 # A gap so many times a sweep's progress will not fall before the column problems are solved better.
