@@ -60,6 +60,7 @@ def _quiet(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_blocks_run(page):
+    skip_without_extras(page.name)
     code = blocks(page, "python")
     if not code:
         pytest.skip("no Python on this page")

@@ -22,7 +22,7 @@ dask_rows = pytest.importorskip("mnpca.engines.dask_rows")
 
 def networks(size, n_pairs):
     """Precision with as many strongly linked pairs in front."""
-    linked = sp.block_diag([[[1.0, -0.7], [-0.7, 1.0]]] * n_pairs)
+    linked = sp.block_diag([sp.coo_array([[1.0, -0.7], [-0.7, 1.0]])] * n_pairs)
     return sp.csr_array(sp.block_diag([linked, sp.eye_array(size - 2 * n_pairs)]))
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from tests.reliability.shared import fitted, make, sample
+from tests.reliability.shared import fitted, make, report_of, sample
 
 import mnpca
 from mnpca.persistence import ModelFileError, fingerprint
@@ -151,7 +151,7 @@ def assert_same_report(model, again, X, folder):
     document = write_report(model, X, folder / "report.html", source="a.csv", notes=notes)
     write_report(again, X, folder / "again.html", source="a.csv", notes=notes)
     html = (folder / "report.html").read_bytes()
-    assert html == (folder / "again.html").read_bytes()
+    assert report_of(folder / "report.html") == report_of(folder / "again.html")
     save_content(document, folder / "report.json")
     assert render(load_content(folder / "report.json")).encode(errors="replace") == html
 
