@@ -257,13 +257,13 @@ def test_sweeps_become_as_exact_as_the_gap_asks(monkeypatch, problem, tol):
     scale, goal = min(tol, 1e-4), tol * P
     progress = 10 * goal
     play = Play(monkeypatch, progress=progress)
-    play.proofs = [proof(np.inf, 5 * goal), proof(np.inf), proof(201 * goal), proof(200 * goal)]
+    play.proofs = [proof(np.inf, 5 * goal), proof(np.inf), proof(81 * goal), proof(80 * goal)]
     run(problem, tol=tol, inner=2.0)
     targets, inner, last = (np.array(play.column(k)) for k in range(3))
     assert_allclose(targets[0], 50 * scale * P)
     assert_allclose(targets[1], progress * (0.8 / 5) ** 1.5)
     assert_allclose(targets[2], 0.1 * progress)
-    assert_allclose(targets[3], progress * (0.8 / 201) ** 1.5)
+    assert_allclose(targets[3], progress * (0.8 / 81) ** 1.5)
     assert_allclose(inner, [2.0, *last[1:]])
     # Column problems are solved better where the gap is far above what a sweep gains.
     assert_allclose(last[:2], 3e-3 * scale)

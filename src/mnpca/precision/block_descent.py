@@ -43,7 +43,7 @@ UNSURE = 28.0
 # A warm start is near: so many more certificates after one sweep each.
 NEAR = 4
 # A gap so many times a sweep's progress will not fall before the column problems are solved better.
-STALLED = 20.0
+STALLED = 8.0
 # Sloppier sweeps than for this tolerance save nothing: more of them are needed.
 LOOSEST = 1e-4
 # So accurate, the sweeps keep every conditional variance positive from a feasible start. They are
