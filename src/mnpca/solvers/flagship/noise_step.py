@@ -19,9 +19,9 @@ Structure: TypeAlias = Literal["identity", "diagonal", "graph"]
 
 #: Weight of the ridge on each side's covariance, in observations.
 RIDGE = 10.0
-#: Where a graph is to be found, it is at most this share of the observations that there are: the
-#: ridge hides correlations, and the conditional variances are pooled anyway.
-RIDGE_SHARE = 1 / 8
+#: Where a graph is to be found, it falls to an eighth of the observations that there are, but not
+#: below this: the ridge hides correlations, and the conditional variances are pooled anyway.
+LEAST_RIDGE = 5.0
 #: A correlation above this is never taken for a remainder of the signal.
 NO_ARTEFACT = 0.1
 #: Variances are kept above this share of their mean.
@@ -226,7 +226,7 @@ def noise_from_gram(
     total = gram.diagonal() + diagonal
     if structure != "graph":
         return _diagonal_noise(total, n_observations, structure)
-    ridge = min(RIDGE, RIDGE_SHARE * n_observations)
+    ridge = float(np.clip(n_observations / 8, LEAST_RIDGE, RIDGE))
     variances = ridged_variances(total, n_observations, ridge)
     gram.extra = off_diagonal
     gram.rescale(1.0 / np.sqrt(variances * (n_observations + ridge)))
