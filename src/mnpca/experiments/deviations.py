@@ -42,14 +42,10 @@ _BY_PAIR = {
     ("LikelihoodMNPCA", "3sources"): "fit rank",
     ("ICA", "tae"): "few rows",
 }
-_BY_SET = {
-    "balance-scale": "isotropic",
-    "german": "coding",
-    "eeg-eye": "rows",
-    "tae": "few rows",
-    "zoo": "few rows",
-    "glass": "few rows",
-}
+# Data that are not the paper's, or that do not determine the plane.
+_OTHER_DATA = {"balance-scale": "isotropic", "german": "coding", "eeg-eye": "rows"}
+_NOT_A_PLANE = ("KPCA-gau", "KPCA-pol")
+_SMALL = ("tae", "zoo", "glass")
 _BY_METHOD = {
     "ICA": "rotation",
     "KPCA-gau": "width",
@@ -70,14 +66,16 @@ _EVERYWHERE = ("ICA", "KPCA-gau", "KPCA-pol", "PPCA", "KPCA-lin")
 def reason(method, data):
     """Return the name of the reason why a method's figure on a set differs, or None.
 
-    What is peculiar to a set goes before what is peculiar to a method, except where the method's
-    own reason holds on every set.
+    Other data go before what is peculiar to a method; the luck of a small set comes last, except
+    for methods whose reason does not hold on every set.
     """
     if (method, data) in _BY_PAIR:
         return _BY_PAIR[method, data]
-    if method in _EVERYWHERE:
-        return _BY_METHOD[method]
-    return _BY_SET.get(data) or _BY_METHOD.get(method)
+    if data in _OTHER_DATA and method not in _NOT_A_PLANE:
+        return _OTHER_DATA[data]
+    if data in _SMALL and method not in _EVERYWHERE:
+        return "few rows"
+    return _BY_METHOD.get(method)
 
 
 def deviations(both):
