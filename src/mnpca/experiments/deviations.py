@@ -60,14 +60,14 @@ _BY_METHOD = {
     "GPCA-SS": "metric",
 }
 
-_EVERYWHERE = ("ICA", "KPCA-gau", "KPCA-pol", "PPCA", "KPCA-lin")
+# Methods whose own reason holds on every set.
+_EVERYWHERE = tuple(method for method in _BY_METHOD if method != "GPLVM")
 
 
 def reason(method, data):
     """Return the name of the reason why a method's figure on a set differs, or None.
 
-    Other data go before what is peculiar to a method; the luck of a small set comes last, except
-    for methods whose reason does not hold on every set.
+    Other data go before what is peculiar to a method, and that before the luck of a small set.
     """
     if (method, data) in _BY_PAIR:
         return _BY_PAIR[method, data]
