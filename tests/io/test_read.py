@@ -115,9 +115,13 @@ def test_exponents_beyond_all_numbers_are_no_other_numbers(tmp_path, number, bes
 
 def test_a_damaged_exponent_in_a_matrix_market_file(tmp_path):
     head = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1.5\n2 2 "
-    for number in ("1E7736976014", "-1.48E7736976014E-2"):
-        with pytest.raises(DataError, match="Matrix Market"):
-            read_table(write(tmp_path / "a.mtx", head + number + "\n"))
+    with pytest.raises(DataError, match="Matrix Market"):
+        read_table(write(tmp_path / "a.mtx", head + "-1.48E7736976014E-2\n"))
+    try:
+        assert read_table(write(tmp_path / "b.mtx", head + "1E7736976014\n")).values[1, 1] == np.inf
+    except DataError as error:  # of pandas before 3.1
+        if "Matrix Market" not in str(error):
+            raise
 
 
 def test_numbers_are_read_to_the_last_digit(tmp_path):

@@ -7,7 +7,7 @@ numbers are read here.
 import numpy as np
 import scipy.io
 
-from mnpca.io._table import PARSER, DataError, check_shape
+from mnpca.io._table import DataError, check_shape, exact_numbers
 
 _FIELDS = ("real", "integer", "unsigned-integer", "pattern", "double")
 
@@ -44,7 +44,7 @@ def _numbers(path):
             header=None,
             names=[0, 1, 2],
             dtype=np.float64,
-            float_precision=PARSER,
+            **exact_numbers(pd),
         )
     except (ValueError, TypeError) as error:
         raise DataError(f"not a Matrix Market file: {error}.") from error

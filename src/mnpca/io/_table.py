@@ -11,8 +11,16 @@ MAX_CELLS = 250_000_000
 MAX_COLUMNS = 50_000
 MAX_LINE_BYTES = 64 * 2**20
 MAX_FILE_BYTES = 4 * 2**30
-#: pandas' other parsers read exponents like 1e4294967000 as wrong numbers, or end the process.
-PARSER = "round_trip"
+
+
+def exact_numbers(pandas):
+    """Return the options with which pandas reads numbers to the last digit.
+
+    Before version 3.1 its default parser reads exponents like 1e4294967000 as wrong numbers, or
+    ends the process; from then on it has one parser only.
+    """
+    version = tuple(int(part) for part in pandas.__version__.split(".")[:2])
+    return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
 
 class DataError(ValueError):

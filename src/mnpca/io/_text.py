@@ -5,7 +5,7 @@ import io
 import warnings
 
 from mnpca.io._frames import table_from_frame
-from mnpca.io._table import MAX_LINE_BYTES, PARSER, DataError, check_shape
+from mnpca.io._table import MAX_LINE_BYTES, DataError, check_shape, exact_numbers
 
 _CHUNK = 2**20
 _NOT_UTF8 = "not a text file in UTF-8; save it as UTF-8, or give it the ending of what it is."
@@ -55,7 +55,7 @@ def _read_cells(path, delimiter, *, skip):
                 skiprows=skip,
                 encoding="utf-8-sig",
                 skipinitialspace=True,
-                float_precision=PARSER,
+                **exact_numbers(pd),
             )
         except pd.errors.EmptyDataError:
             raise DataError("the table has a header and no rows.") from None
