@@ -107,17 +107,20 @@ def oracle(data, rank):
     return posterior.left @ posterior.right.T
 
 
-def measure(setting, seed, rank=2):
+def measure(setting, seed, decades, rank=2):
     """Return PSNRs of PCA, ours, oracle; seconds; edges found."""
     data = SETTINGS[setting][0](seed)
+    units = np.logspace(-decades / 2, decades / 2, data.Y.shape[1])
+    units = np.random.default_rng(seed).permutation(units)
+    Y = data.Y * units
     started = time.perf_counter()
-    fit = fit_flagship(data.Y, rank)
+    fit = fit_flagship(Y, rank)
     seconds = time.perf_counter() - started
     rows = edge_recovery(fit.row_noise.precision, data.row_precision)
     cols = edge_recovery(fit.col_noise.precision, data.col_precision)
     return {
-        "pca": psnr(centred_pca(data.Y, rank), data.signal),
-        "ours": psnr(fit.denoised(), data.signal),
+        "pca": psnr(centred_pca(Y, rank) / units, data.signal),
+        "ours": psnr(fit.denoised() / units, data.signal),
         "oracle": psnr(oracle(data, rank), data.signal),
         "seconds": seconds,
         "edges": (rows.tpr, rows.ppv, cols.tpr, cols.ppv),
@@ -130,12 +133,15 @@ def main():
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=3000, help="first seed")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--decades", type=float, default=0, help="spread of the columns' units")
     parser.add_argument("--each", action="store_true", help="also print every seed's gap")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
     chosen = [name for name in SETTINGS if fnmatch.fnmatch(name, f"*{options.rows}*")]
     work = [(name, seed) for name in chosen for seed in seeds]
-    runs = Parallel(options.jobs)(delayed(measure)(name, seed) for name, seed in work)
+    runs = Parallel(options.jobs)(
+        delayed(measure)(name, seed, options.decades) for name, seed in work
+    )
     print(
         f"{'setting':28s} {'PCA':>6s} {'ours':>6s} {'oracle':>6s} {'gap':>6s} {'worst':>6s} "
         f"{'bar':>5s} {'vs PCA':>7s} {'sec':>6s}  edges: rows TPR/PPV, columns TPR/PPV"
