@@ -27,7 +27,7 @@ weights = vectorizer.fit_transform(documents).toarray()
 X = pd.DataFrame(np.sqrt(weights), index=names, columns=vectorizer.get_feature_names_out())
 print(X.shape, "documents x terms")
 
-model = MNPCA(4, noise="graph", random_state=0).fit(X)
+model = MNPCA(5, noise="graph", random_state=0).fit(X)
 
 # %%
 # The largest loadings of each component.
