@@ -56,8 +56,9 @@ def make(size, seed, folder):
 
 def measure(size, seed, folder):
     """Fit the stored data set and print its row of the table."""
-    items = np.random.default_rng(0).standard_normal((30, 40))
-    fit_flagship(np.concatenate([items, items[:10] + 0.1 * items[10:20]]), 2)  # compiles
+    items = np.random.default_rng(0).standard_normal((80, 90))
+    warm_up = fit_flagship(np.concatenate([items, items[:20] + 0.3 * items[20:40]]), 2)  # compiles
+    assert warm_up.row_noise.n_edges > 0  # also what fits networks
     Y = np.load(folder / "Y.npy")
     started, processor = time.perf_counter(), time.process_time()
     fit = fit_flagship(Y, 2)
