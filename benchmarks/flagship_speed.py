@@ -8,6 +8,7 @@ fit's own (interpreter and compiled code included).
 """
 
 import argparse
+import gc
 import os
 import resource
 import subprocess
@@ -59,6 +60,7 @@ def measure(size, seed, folder):
     items = np.random.default_rng(0).standard_normal((80, 90))
     warm_up = fit_flagship(np.concatenate([items, items[:20] + 0.3 * items[20:40]]), 2)  # compiles
     assert warm_up.row_noise.n_edges > 0  # also what fits networks
+    gc.collect()  # what compiling has left behind
     Y = np.load(folder / "Y.npy")
     started, processor = time.perf_counter(), time.process_time()
     fit = fit_flagship(Y, 2)
