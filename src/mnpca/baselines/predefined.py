@@ -4,15 +4,11 @@ from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from mnpca.baselines._in_metrics import ComponentsInMetrics
 from mnpca.baselines.program import ProgramMNPCA
 from mnpca.estimators import GeneralizedPCA
 from mnpca.model.distance_metrics import laplacian_metric, smooth_metric
@@ -21,7 +17,7 @@ from mnpca.model.distance_metrics import laplacian_metric, smooth_metric
 _MOST_ROWS = 1000
 
 
-class PredefinedGPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PredefinedGPCA(ComponentsInMetrics):
     """Generalised PCA with the paper's Laplacian (L) or smoothing (S) metrics.
 
     A Laplacian joins as large a share of the pairs as the network of that side has that the
@@ -79,13 +75,3 @@ class PredefinedGPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         program = ProgramMNPCA(self.n_components).fit(X[np.sort(rows)])
         precisions = program.row_precision_, program.col_precision_
         return tuple(precision.nnz / precision.shape[0] ** 2 for precision in precisions)
-
-    @property
-    def _n_features_out(self):
-        return self.n_components
-
-    def transform(self, X):
-        """Return the scores of rows."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return self.gpca_.transform(X)

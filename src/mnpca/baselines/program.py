@@ -6,15 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from mnpca.baselines._in_metrics import ComponentsInMetrics
 from mnpca.estimators import GeneralizedPCA
 from mnpca.model.gpca import truncated_svd
 from mnpca.model.low_rank import LowRank
@@ -29,7 +25,7 @@ _CHANGE, _ABSOLUTE_CHANGE = 1e-3, 1e-4
 REAL_RULE = replace(RULES["bic-authors"], smallest=0.1)
 
 
-class ProgramMNPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ProgramMNPCA(ComponentsInMetrics):
     """MN-PCA as in the program behind the paper's tables; `LikelihoodMNPCA` is what it means.
 
     Penalties by BIC on the residual of the truncated SVD of rank `n_components`. Then rounds of
@@ -122,16 +118,6 @@ class ProgramMNPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         value = _misfit(data, signal, row, col) - logdet(row) / n - logdet(col) / p
         value += self.alpha_row_ * _off_diagonal(row) / p
         return value + self.alpha_col_ * _off_diagonal(col) / n
-
-    @property
-    def _n_features_out(self):
-        return self.n_components
-
-    def transform(self, X):
-        """Return the scores of rows in the fitted metrics."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        return self.gpca_.transform(X)
 
 
 def _sparse(covariance, penalty):

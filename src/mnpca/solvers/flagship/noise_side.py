@@ -124,6 +124,8 @@ class NoiseSide:
 
     def rescaled(self, scales: FloatArray) -> "NoiseSide":
         """Return ``D P D`` with D = diag(scales): the precision in other units of the items."""
+        if np.ptp(scales) == 0.0:  # the usual case, which keeps the eigenvectors
+            return self.scaled(float(scales[0]) ** 2)
         single = self.single
         if single.is_diagonal:
             return NoiseSide.diagonal(single.weights * scales**2).repeated(self.copies)
