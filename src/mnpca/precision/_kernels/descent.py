@@ -66,7 +66,15 @@ def _nonzeros(x, active):
 
 @njit(cache=True, nogil=True)
 def _violators(s, g, a, allowed, slack, active, m):
-    """Append to active the allowed variables with scaled |s - g| - a above slack."""
+    """Append to active the allowed variables with scaled |s - g| - a above slack.
+
+    There are often none, and counting them first is several times faster than listing.
+    """
+    count = 0
+    for i in range(s.shape[0]):
+        count += (abs(s[i] - g[i]) - a[i]) * allowed[i] > slack
+    if count == 0:
+        return m
     for i in range(s.shape[0]):
         active[m] = i
         m += (abs(s[i] - g[i]) - a[i]) * allowed[i] > slack
