@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from mnpca.datasets import make_paper_small
 from mnpca.solvers.flagship.robust import clean_cells, find_outliers, robust_scales
@@ -30,3 +31,13 @@ def test_outliers_are_found_and_clean_entries_left_alone():
 def test_normal_noise_has_hardly_any_outlier():
     Y = np.random.default_rng(1000).normal(size=(300, 200))
     assert find_outliers(Y, np.zeros_like(Y)).mean() < 5e-4
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_scales_follow_the_units_of_the_data(unit):
+    rng = np.random.default_rng(1000)
+    residual = rng.normal(size=(40, 30)) * np.exp(rng.normal(size=(40, 1)))
+    row, col = robust_scales(residual)
+    scaled_row, scaled_col = robust_scales(unit * residual)
+    np.testing.assert_allclose(scaled_row, row, rtol=1e-12)
+    np.testing.assert_allclose(scaled_col, unit * col, rtol=1e-12)

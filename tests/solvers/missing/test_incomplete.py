@@ -120,3 +120,14 @@ def test_precisions_may_be_any_sparse_format():
     plain = incomplete.under(ROWS, COLS).complete(np.zeros(matrix.shape)).filled
     other = incomplete.under(sp.coo_array(ROWS), sp.coo_array(COLS))
     assert np.array_equal(other.complete(np.zeros(matrix.shape)).filled, plain)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_first_scales_follow_the_units_of_the_data(unit):
+    rng = np.random.default_rng(1000)
+    residual = rng.normal(size=(40, 30)) * np.exp(rng.normal(size=(40, 1)))
+    missing = rng.random(residual.shape) < 0.2
+    row, col = observed_scales(residual, missing)
+    scaled_row, scaled_col = observed_scales(unit * residual, missing)
+    np.testing.assert_allclose(scaled_row, row, rtol=1e-12)
+    np.testing.assert_allclose(scaled_col, unit**2 * col, rtol=1e-12)

@@ -8,6 +8,7 @@ from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines.dense import DenseEngine
 from mnpca.solvers.flagship.low_rank_step import low_rank_step
 from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.flagship.scales import geometric_mean
 
 #: An entry further from the signal than this many robust standard deviations is an outlier.
 CUT = 4.0
@@ -17,6 +18,8 @@ ROUNDS = 6
 SETTLED = 1e-4
 #: Median absolute deviation of a standard normal variable.
 NORMAL_MAD = 0.6745
+#: Smallest scale of a row or column, as a share of the mean size: at least half of it is constant.
+SMALLEST_SCALE = 1e-6
 
 
 def robust_scales(residual: FloatArray, sweeps: int = 10) -> tuple[FloatArray, FloatArray]:
@@ -26,14 +29,15 @@ def robust_scales(residual: FloatArray, sweeps: int = 10) -> tuple[FloatArray, F
     entries of a row or column may be anything.
     """
     size = np.abs(residual)
-    floor = max(float(size.mean()) * 1e-6, np.finfo(float).tiny)
+    unit = max(float(size.mean()), np.finfo(float).tiny)
+    size = size / unit  # so that the floor is a share of the mean, whatever the units
     col = np.ones(residual.shape[1])
     row = np.ones(residual.shape[0])
     for _ in range(sweeps):
-        row = np.maximum(np.median(size / col, axis=1) / NORMAL_MAD, floor)
-        row /= np.exp(np.log(row).mean())
-        col = np.maximum(np.median(size / row[:, None], axis=0) / NORMAL_MAD, floor)
-    return row, col
+        row = np.maximum(np.median(size / col, axis=1) / NORMAL_MAD, SMALLEST_SCALE)
+        row /= geometric_mean(row)
+        col = np.maximum(np.median(size / row[:, None], axis=0) / NORMAL_MAD, SMALLEST_SCALE)
+    return row, unit * col
 
 
 def find_outliers(Y: FloatArray, signal: FloatArray) -> BoolArray:

@@ -8,10 +8,13 @@ from mnpca.engines import engine_for
 from mnpca.solvers.flagship.fit import FlagshipFit, fit_flagship
 from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step
 from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.solvers.flagship.scales import geometric_mean
 from mnpca.solvers.missing.incomplete import Incomplete
 
 #: Completions and low-rank steps in turn.
 ROUNDS = 5
+#: Smallest variance of a row or column, as a share of the mean square.
+SMALLEST_VARIANCE = 1e-8
 
 
 def column_fill(problem: Incomplete) -> FloatArray:
@@ -89,14 +92,15 @@ def observed_scales(
     columns, in turn.
     """
     squares = np.where(missing, 0.0, residual**2)
-    floor = max(float(squares.mean()) * 1e-8, np.finfo(float).tiny)
+    unit = max(float(squares.mean()), np.finfo(float).tiny)
+    squares /= unit  # so that the floor is a share of the mean, whatever the units
     in_row, in_col = (~missing).sum(axis=1), (~missing).sum(axis=0)
     row, col = np.ones(len(residual)), np.ones(residual.shape[1])
     for _ in range(sweeps):
-        row = np.maximum(squares @ (1.0 / col) / in_row, floor)
-        row = row / np.exp(np.log(row).mean())
-        col = np.maximum((1.0 / row) @ squares / in_col, floor)
-    return row, col
+        row = np.maximum(squares @ (1.0 / col) / in_row, SMALLEST_VARIANCE)
+        row = row / geometric_mean(row)
+        col = np.maximum((1.0 / row) @ squares / in_col, SMALLEST_VARIANCE)
+    return row, unit * col
 
 
 def _diagonal(weights: FloatArray) -> sp.csr_array:
