@@ -74,6 +74,19 @@ def test_errors_do_not_depend_on_units_of_columns():
     assert one.error == pytest.approx(other.error, rel=1e-2)
 
 
+def test_errors_do_not_depend_on_the_unit_of_the_matrix():
+    problem, matrix = chains()
+    units = np.logspace(-2, 2, matrix.shape[1])
+    (one,), (other,) = (
+        predict_hidden(each, [candidate(each, "graph")], 0)
+        for each in (
+            Incomplete(problem.matrix * unit, problem.missing, problem.covariates)
+            for unit in (units, 1e7 * units)
+        )
+    )
+    assert one.error == pytest.approx(other.error, rel=1e-4)
+
+
 def test_what_is_hidden_does_not_reach_the_prediction():
     """A value that is hidden may be anything once the fit to all has forgotten it."""
     problem, _ = chains()

@@ -152,9 +152,10 @@ class FlagshipRounds:
         other.n_rounds = ROUNDS_FROM_AFAR
         other.rounds = []
         known = other._beginning()
-        sides = known.noise.row, known.noise.col
-        row, col = (NoiseSide.diagonal(1.0 / side.variances) for side in sides)
-        beginning = replace(known, noise=NoiseModel(row, col).in_gauge())
+        # Eigenvalues, of which variances are made, have a floor in the solver's units.
+        scaled = other.prepared.to_scaled(known.noise)
+        sides = (NoiseSide.diagonal(1.0 / each.variances) for each in (scaled.row, scaled.col))
+        beginning = replace(known, noise=other.prepared.from_scaled(NoiseModel(*sides)))
         point = other._rounds_from(beginning, silent, dict)
         settled = other._settle(other._under(point.noise), point, point.centred)
         return np.asarray(settled.completion.filled[hidden])
