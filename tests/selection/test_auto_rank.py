@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mnpca.datasets import make_low_rank_matrix_normal, make_paper_small
-from mnpca.selection.auto_rank import RankTrial, fit_auto_rank, largest_rank, spread
+from mnpca.selection.auto_rank import RankTrial, fit_auto_rank, largest_rank
 from mnpca.solvers.flagship.search import Settings
 from mnpca.solvers.progress import silent
 
@@ -39,14 +39,6 @@ def test_diagonal_noise_needs_no_networks():
     fit, _ = fit_auto_rank(data.Y, settings("diagonal"), silent)
     assert len(fit.singular_values) == 2
     assert fit.row_noise.n_edges == 0
-
-
-def test_spread_is_one_for_gaussian_vectors_and_small_for_local_ones():
-    rng = np.random.default_rng(1000)
-    assert spread(rng.normal(size=(5000, 3))) == pytest.approx(1, abs=0.1)
-    local = np.zeros((300, 1))
-    local[7] = 2.0
-    assert spread(local) == pytest.approx(3 / 300)
 
 
 def test_a_local_component_is_rejected_even_below_stronger_ones():

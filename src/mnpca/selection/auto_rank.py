@@ -9,7 +9,7 @@ import numpy as np
 from mnpca._typing import FloatArray
 from mnpca.engines import Engine
 from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, as_fit
-from mnpca.solvers.flagship.iterate import Iterate
+from mnpca.solvers.flagship.iterate import Iterate, spreads
 from mnpca.solvers.flagship.search import FROM_SCALES, Search, Settings
 from mnpca.solvers.progress import Progress, Report, State
 
@@ -57,7 +57,7 @@ class RankTrial:
         return cls(
             rank=len(svd.singular_values),
             strengths=svd.singular_values / edge,
-            spreads=np.minimum(spread(svd.left), spread(svd.right)),
+            spreads=np.minimum(spreads(svd.left), spreads(svd.right)),
             smaller_side=min(len(svd.left), len(svd.right)),
         )
 
@@ -102,14 +102,6 @@ class RankTrial:
         weakest = float(self.strengths[-1])
         limit = 1.0 + 0.5 * (self.least_strength - 1.0)
         return weakest < min(limit, float(before.strengths[-1]))
-
-
-def spread(vectors: FloatArray) -> FloatArray:
-    """Return ``3 (sum x^2)^2 / (q sum x^4)`` of every column x: one for a Gaussian vector."""
-    squares = vectors**2
-    fourth = np.maximum((squares**2).sum(axis=0), np.finfo(float).tiny)
-    shares: FloatArray = 3.0 * squares.sum(axis=0) ** 2 / (len(vectors) * fourth)
-    return shares
 
 
 def fit_auto_rank(
