@@ -1,10 +1,11 @@
-"""Seeded fuzzing of the model loader and the data readers, with counts.
+"""Seeded fuzzing of the model loader, resumed fits and the data readers, with counts.
 
-    python benchmarks/fuzz.py --models 2000 --tables 2000 --seed 1000
+    python benchmarks/fuzz.py --models 2000 --checkpoints 2000 --tables 2000 --seed 1000
 
-Every try alters a good file in one of the ways of `fuzz_models.py` or `fuzz_tables.py` and hands
-it to a child process, so that a crash or a hang is seen and counted. A try is good if the file is
-read or refused with the documented error within five seconds, and if no file appears beside it.
+Every try alters a good file in one of the ways of `fuzz_models.py`, `fuzz_checkpoints.py` or
+`fuzz_tables.py` and hands it to a child process, so that a crash or a hang is seen and counted. A
+try is good if the file is read or refused with the documented error within five seconds, and if no
+file appears beside it.
 """
 
 import argparse
@@ -21,11 +22,12 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
+import fuzz_checkpoints
 import fuzz_models
 import fuzz_tables
 
 ADDRESS_SPACE = 8 * 2**30
-SUBJECTS = {"models": fuzz_models, "tables": fuzz_tables}
+SUBJECTS = {"models": fuzz_models, "checkpoints": fuzz_checkpoints, "tables": fuzz_tables}
 
 
 def serve(connection, subject, folder):
@@ -140,8 +142,8 @@ def _clear(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", type=int, default=2000)
-    parser.add_argument("--tables", type=int, default=2000)
+    for subject in SUBJECTS:
+        parser.add_argument(f"--{subject}", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=5.0, help="a longer try is a hang")
     parser.add_argument("--keep", help="folder for the files of failed tries")

@@ -8,6 +8,7 @@ from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.estimators._elsewhere import fingerprint_rows
 from mnpca.persistence import (
+    ModelFileError,
     fingerprint,
     looks_like,
     read_document,
@@ -25,6 +26,9 @@ LONGEST_WAIT = 60.0
 
 # Parameters that change how a fit is run and not its result.
 FREE_PARAMS = ("n_jobs", "verbose")
+
+# No fault of a checkpoint: full memory (RuntimeError on devices), files, warnings made errors.
+ELSEWHERE = (MemoryError, OSError, RuntimeError, Warning)
 
 
 class CheckpointError(ValueError):
@@ -49,24 +53,34 @@ class ProgressMixin:
             yield self._aloud(callback or silent), None
             return
         identity = self._fit_identity(X)
-        resume = None
-        if resume_from is not None:
-            resume = _read_checkpoint(resume_from, identity)
-        if checkpoint is None:
-            yield self._aloud(callback or silent), resume
-            return
-        writer = CheckpointWriter(checkpoint, identity)
+        resume = None if resume_from is None else _read_checkpoint(resume_from, identity)
+        writer = None if checkpoint is None else CheckpointWriter(checkpoint, identity)
+        listeners = [each for each in (writer, callback) if each is not None]
+        raised_here = []
 
         def report(progress):
-            writer(progress)
-            if callback is not None:
-                callback(progress)
+            try:
+                for listener in listeners:
+                    listener(progress)
+            except Exception as error:
+                raised_here.append(error)
+                raise
 
         try:
             yield self._aloud(report), resume
         except KeyboardInterrupt as interrupt:
-            _explain(interrupt, writer)
+            if writer is not None:
+                _explain(interrupt, writer)
             raise
+        except Exception as error:
+            # A solver trusts its state; with a senseless one NumPy and LAPACK raise anything.
+            if resume is None or isinstance(error, ELSEWHERE) or error in raised_here:
+                raise
+            raise ModelFileError(
+                f"The fit that went on from the checkpoint {os.fspath(resume_from)!r} failed "
+                f"({type(error).__name__}: {error}). If it succeeds without resume_from, the "
+                "checkpoint is altered or of another version of mnpca."
+            ) from error
 
     def _aloud(self, report):
         """Return a report that also prints what it is told, where ``verbose`` asks for that."""
@@ -155,8 +169,10 @@ def _check_replaceable(path):
 def _read_checkpoint(path, identity):
     """Return the stored state after checking that it belongs to this very fit."""
     content = read_document(path, "checkpoint")
-    stored = content["identity"]
     name = os.fspath(path)
+    stored, state = content.get("identity"), content.get("state")
+    if not (_is_identity(stored) and isinstance(state, dict)):
+        raise ModelFileError(f"{name!r} cannot be read: it does not hold the state of a fit.")
     if stored["class"] != identity["class"]:
         raise CheckpointError(
             f"The checkpoint {name!r} is of a {stored['class']}, this is a {identity['class']}. "
@@ -174,7 +190,18 @@ def _read_checkpoint(path, identity):
             f"The checkpoint {name!r} was made on other data (X differs). "
             "Resume with the same X, or fit without resume_from."
         )
-    return content["state"]
+    return state
+
+
+def _is_identity(stored):
+    """Tell whether a value from a file has the form of ``ProgressMixin._fit_identity``."""
+    if not (isinstance(stored, dict) and stored.keys() == {"class", "params", "data"}):
+        return False
+    params = stored["params"]
+    if not isinstance(params, dict):
+        return False
+    texts = (stored["class"], stored["data"], *params, *params.values())
+    return all(isinstance(text, str) for text in texts)
 
 
 def _explain(interrupt, writer):
