@@ -99,6 +99,8 @@ def test_bad_input_is_named(S, support, message):
         (np.diag([-1.0, 1.0]), np.eye(2), "the one at 0 is not"),
         (np.diag([1.0, 1e-310]), np.eye(2), "the one at 1 is not"),
         (sparse.csr_array([[1.0, np.inf], [np.inf, 1.0]]), np.ones((2, 2)), "S must be finite"),
+        ([[1.0, 0.5], [0.1, 1.0]], np.ones((2, 2)), r"entries \(0, 1\) and \(1, 0\) differ"),
+        (sparse.csr_array([[1.0, 0.5], [0.0, 1.0]]), np.ones((2, 2)), "S must be symmetric"),
         (np.eye(2), np.eye(2), "tol must be a positive number"),
     ],
 )

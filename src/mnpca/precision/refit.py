@@ -14,6 +14,7 @@ from mnpca.precision.certificate import by_factors
 from mnpca.precision.iterate import Iterate
 from mnpca.precision.newton import newton
 from mnpca.precision.problem import (
+    ASYMMETRY,
     TINY,
     NotCertifiedError,
     Problem,
@@ -81,9 +82,9 @@ def refit_on_support(
             f"S needs positive variances; the one at {int(diagonal.argmin())} is not. "
             "Drop the variable."
         )
-    p = len(diagonal)
+    _check_symmetry(covariance, graph, np.sqrt(diagonal))
     if init is not None:
-        check_start(init, p)
+        check_start(init, len(diagonal))
     labels = connected_components(graph, directed=False)[1].astype(np.int64)
     groups = groups_of(labels)
     solutions = []
@@ -107,6 +108,20 @@ def _check(S: Any, support: Any) -> tuple[Any, Any]:
         raise ValueError("support must be symmetric; pass support | support.T.")
     graph.sort_indices()
     return S, graph
+
+
+def _check_symmetry(S: Any, graph: Any, scale: Array) -> None:
+    """Raise unless S is symmetric on the graph."""
+    edges = sparse.triu(graph, format="coo")
+    i, j = edges.row, edges.col
+    with np.errstate(invalid="ignore"):  # infinite entries are found later
+        difference = np.abs(np.asarray(S[i, j]) - np.asarray(S[j, i]))
+    apart = np.flatnonzero(difference > ASYMMETRY * scale[i] * scale[j])
+    if len(apart):
+        first = (int(i[apart[0]]), int(j[apart[0]]))
+        raise ValueError(
+            f"S must be symmetric; entries {first} and {first[::-1]} differ. Pass (S + S.T) / 2."
+        )
 
 
 def _restrict(S: Any, index: Index) -> Array:

@@ -7,7 +7,16 @@ A column's work arrays are rows of one float buffer (``room``) and one integer b
 import numpy as np
 from numba import njit
 
-from mnpca.precision._kernels.shared import FAST, LANES, add_rows, grow, padded, shuffle
+from mnpca.precision._kernels.shared import (
+    FAST,
+    LANES,
+    add_rows,
+    grow,
+    padded,
+    seed,
+    shuffle,
+    store,
+)
 
 # Rows of room ...
 _B, _DONE, _FIT, _WANTED, _PENALTY, _INVERSE, _COEF, _G, _ALLOWED, _SCALE = range(10)
@@ -217,25 +226,10 @@ def _solve_column(j, s, a, W, beta, sub, room, places, stop, easy):
 
 
 @njit(cache=True, nogil=True)
-def _store(g, j, W):
-    """Row and column j of W = g, in two loops: together they are several times slower."""
-    for i in range(W.shape[0]):
-        W[j, i] = g[i]
-    for i in range(W.shape[0]):
-        W[i, j] = g[i]
-
-
-@njit(cache=True, nogil=True)
-def _seed():
-    """State of the generator with which every call starts."""
-    return np.array([np.uint64(88172645463325252)])
-
-
-@njit(cache=True, nogil=True)
 def first_half(p):
     """Return the half of p columns that the first sweep of a call visits first."""
     order = np.arange(p)
-    shuffle(order, _seed())
+    shuffle(order, seed())
     return order[: (p + 1) // 2]
 
 
@@ -254,7 +248,7 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, column
     """
     p = S.shape[0]
     order = columns.copy()
-    state = _seed()
+    state = seed()
     room = np.zeros((10, p + LANES))
     # Unsigned, so that compiled indexing does not look for negative indices.
     places = np.zeros((3, p + 1), np.uint32)
@@ -282,7 +276,7 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, column
             theta[j] = 1.0 / free
             progress += 2.0 * gained / free
             g[j] = diagonal
-            _store(g, j, W)
+            store(g, j, W)
         if progress <= target:
             return sweep + 1, progress, True, definite
         inner = max(0.01 * inner, inner_last)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from mnpca.precision._kernels.shared import FAST, add_rows, grow, shuffle
+from mnpca.precision._kernels.shared import FAST, add_rows, grow, seed, shuffle, store
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -44,7 +44,7 @@ def refit_sweeps(S, indptr, neighbours, W, B, theta, target, max_sweeps):
     """
     p = S.shape[0]
     order = np.arange(p)
-    state = np.array([np.uint64(88172645463325252)])
+    state = seed()
     sub = np.empty((16, 16))
     b = np.empty(p)
     g = np.empty(p)
@@ -82,10 +82,8 @@ def refit_sweeps(S, indptr, neighbours, W, B, theta, target, max_sweeps):
                 return sweep + 1, np.inf, False
             theta[j] = 1.0 / free
             progress += 2.0 * abs(gained) / free
-            for i in range(p):
-                if i != j:
-                    W[j, i] = g[i]
-                    W[i, j] = g[i]
+            g[j] = W[j, j]
+            store(g, j, W)
         if progress <= target:
             return sweep + 1, progress, True
     return max_sweeps, progress, True

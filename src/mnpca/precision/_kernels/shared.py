@@ -46,8 +46,23 @@ def grow(buffer, m):
 
 
 @njit(cache=True, nogil=True)
+def store(g, j, W):
+    """Row and column j of W = g, in two loops: together they are several times slower."""
+    for i in range(W.shape[0]):
+        W[j, i] = g[i]
+    for i in range(W.shape[0]):
+        W[i, j] = g[i]
+
+
+@njit(cache=True, nogil=True)
+def seed():
+    """State of the generator with which every descent starts, so that results are reproducible."""
+    return np.array([np.uint64(88172645463325252)])
+
+
+@njit(cache=True, nogil=True)
 def shuffle(order, state):
-    """Fisher-Yates with a generator of its own, so that results are reproducible."""
+    """Fisher-Yates with a generator of its own."""
     for i in range(order.shape[0] - 1, 0, -1):
         state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         k = np.int64((state[0] >> np.uint64(33)) % np.uint64(i + 1))
