@@ -183,6 +183,8 @@ def test_version_and_help(run):
     assert result.code == 0
     for command in ("fit", "transform", "report", "demo"):
         assert command in result.out
+    bare = run()
+    assert (bare.code, bare.out, bare.err) == (0, result.out, "")
 
 
 def test_progress_shows_stage_iteration_and_objective():

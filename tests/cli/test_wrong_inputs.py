@@ -1,6 +1,7 @@
 """Wrong inputs: one clear line, a non-zero exit, no traceback, nothing left behind."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -177,6 +178,16 @@ def test_a_failing_fit_leaves_nothing(run, csv, tmp_path, monkeypatch):
     result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "out")
     assert result.code == 1
     assert "not positive definite (run again with --debug" in result.err
+    assert {path.name for path in tmp_path.iterdir()} == {csv}
+
+
+@pytest.mark.parametrize("length", [240, 300])
+def test_long_names_of_folders(run, csv, tmp_path, length):
+    result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "o" * length)
+    assert result.code == 2
+    assert re.fullmatch(
+        "mnpca: error: a name is too long.*'oooo.*give a shorter one.\n", result.err
+    )
     assert {path.name for path in tmp_path.iterdir()} == {csv}
 
 

@@ -1,11 +1,15 @@
 """Errors as one line for a person; tracebacks only on request."""
 
+import errno
 import functools
+import os
 import sys
 import traceback
 
 import numpy as np
 import typer
+
+from mnpca.io import quoted
 
 WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -34,7 +38,7 @@ def run(app, arguments):
     """Run the command and turn what it raises into a line and an exit code."""
     debug = "--debug" in arguments
     try:
-        return app(arguments, standalone_mode=False, prog_name="mnpca") or 0
+        return app(arguments or ["--help"], standalone_mode=False, prog_name="mnpca") or 0
     except _UsageProblem as problem:
         help_page = getattr(getattr(problem, "ctx", None), "command_path", "mnpca")
         message = _one_line(problem.format_message())
@@ -59,6 +63,10 @@ def _explain(error):
         return f"{message} (run again with --debug to see where)", FAILED
     if isinstance(error, (ValueError, ImportError, FileNotFoundError, PermissionError)):
         return message, WRONG_INPUT
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        # A file in the making has a longer name than its own.
+        name = quoted(os.path.basename(str(error.filename)).removeprefix("."))
+        return f"a name is too long for the file system: {name}; give a shorter one.", WRONG_INPUT
     if isinstance(error, OSError):
         return message, FAILED
     kind = type(error).__name__

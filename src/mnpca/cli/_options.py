@@ -5,16 +5,21 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[
-    bool, typer.Option("--json", help="Print the summary as JSON, for programs; no progress.")
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback if something fails.")]
+
+def flag(name, *, help):
+    """Return a switch; without a metavar some versions of typer show it as taking a value."""
+    return typer.Option(name, metavar="", help=help)
+
+
+Json = Annotated[bool, flag("--json", help="Print the summary as JSON, for programs; no progress.")]
+Debug = Annotated[bool, flag("--debug", help="Show a traceback if something fails.")]
 Transpose = Annotated[
-    bool, typer.Option("--transpose", help="The file has features in rows and samples in columns.")
+    bool, flag("--transpose", help="The file has features in rows and samples in columns.")
 ]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace an output folder that mnpca wrote.")
-]
+Overwrite = Annotated[bool, flag("--overwrite", help="Replace an output folder that mnpca wrote.")]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="OUT", help="Folder for the results.", show_default=False
+    ),
 ]

@@ -15,9 +15,9 @@ from mnpca.cli.transform import transform
 app = typer.Typer(
     name="mnpca",
     help="PCA for correlated noise: a low-rank signal and two noise networks from one matrix.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # the lines of a docstring's paragraph are joined
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (fit, transform, report, demo, reproduce):
@@ -34,7 +34,13 @@ def _print_version(wanted: bool):
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version",
+            metavar="",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version.",
+        ),
     ] = False,
 ):
     """Split a matrix into a low-rank signal and correlated noise."""

@@ -5,16 +5,18 @@ from typing import Annotated
 
 import typer
 
-from mnpca.cli._options import Debug, Json, Overwrite
+from mnpca.cli._options import Debug, Json
 
 CONDITION, SEED = 224, 1000
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")] = Path(
-        "mnpca-demo"
-    ),
-    overwrite: Overwrite = True,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="Folder for the results; an earlier demo's goes."
+        ),
+    ] = Path("mnpca-demo"),
     json: Json = False,
     debug: Debug = False,
 ):
@@ -34,7 +36,7 @@ def demo(
     data, table = demo_data()
     console = Console(stderr=json)
     estimator = make_estimator(Algorithm.flagship, "auto", table.values.shape)
-    with new_folder(output, overwrite=overwrite) as folder:
+    with new_folder(output, overwrite=True) as folder:
         with progress_display(console, silent=json) as callback:
             fitted = fit_table(estimator, table, callback=callback)
         summary, document = export(

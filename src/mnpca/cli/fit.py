@@ -6,40 +6,54 @@ from typing import Annotated
 import typer
 
 from mnpca.cli._fitting import Algorithm
-from mnpca.cli._options import Debug, Json, Output, Overwrite, Transpose
+from mnpca.cli._options import Debug, Json, Output, Overwrite, Transpose, flag
 
 
 def fit(
     data: Annotated[
-        Path, typer.Argument(help="CSV, TSV, Parquet, NPY, NPZ, MTX or H5AD file, also .gz.")
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV, TSV, Parquet, NPY, NPZ, MTX or H5AD file, also .gz.",
+            show_default=False,
+        ),
     ],
     n_components: Annotated[
-        str, typer.Option("--components", "-k", help="Number of components, or 'auto'.")
+        str,
+        typer.Option("--components", "-k", metavar="N", help="Number of components, or 'auto'."),
     ] = "auto",
     algorithm: Annotated[
-        Algorithm, typer.Option(help="Estimator: the flagship, or one of the paper's two.")
+        Algorithm,
+        typer.Option(
+            metavar="NAME", help="The flagship, or the paper's 'likelihood' or 'wasserstein'."
+        ),
     ] = Algorithm.flagship,
     labels: Annotated[
         str | None,
-        typer.Option(help="Column with a label per row: shown, not analysed.", metavar="COLUMN"),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with a label per row: shown, not analysed.",
+            show_default=False,
+        ),
     ] = None,
     transpose: Transpose = False,
     scale: Annotated[
-        bool, typer.Option("--scale", help="Scale columns to unit variance for the fit.")
+        bool, flag("--scale", help="Scale columns to unit variance for the fit.")
     ] = False,
     drop_constant: Annotated[
-        bool, typer.Option("--drop-constant", help="Leave constant columns out.")
+        bool, flag("--drop-constant", help="Leave constant columns out.")
     ] = False,
     output: Output = None,
     overwrite: Overwrite = False,
-    graphml: Annotated[
-        bool, typer.Option("--graphml", help="Also write the networks as GraphML.")
-    ] = False,
+    graphml: Annotated[bool, flag("--graphml", help="Also write the networks as GraphML.")] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep the state of a long fit in this file.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the state of a long fit in this file.", show_default=False
+        ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint, where it exists.")
+        bool, flag("--resume", help="Go on from the checkpoint, where it exists.")
     ] = False,
     json: Json = False,
     debug: Debug = False,

@@ -5,13 +5,16 @@ from typing import Annotated
 
 import typer
 
-from mnpca.cli._options import Debug, Json
+from mnpca.cli._options import Debug, Json, flag
 from mnpca.io import DataError, quoted
 
 
 def report(
-    out: Annotated[Path, typer.Argument(help="Folder that mnpca fit wrote.")],
-    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="Folder that mnpca fit wrote.", show_default=False),
+    ],
+    show: Annotated[bool, flag("--open", help="Open it in the browser.")] = False,
     json: Json = False,
     debug: Debug = False,
 ):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mnpca.cli._options import Debug
+from mnpca.cli._options import Debug, flag
 
 
 class Target(StrEnum):
@@ -27,23 +27,37 @@ class Target(StrEnum):
 
 
 def reproduce(
-    target: Annotated[Target, typer.Argument(help="Table or figure, or all of them.")],
+    target: Annotated[
+        Target,
+        typer.Argument(metavar="TARGET", help=f"One of {', '.join(Target)}.", show_default=False),
+    ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for results; a second run resumes.")
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="OUT", help="Folder for results; a second run resumes."
+        ),
     ] = Path("results"),
-    quick: Annotated[bool, typer.Option("--quick", help="A few minutes' version.")] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Worker processes.")] = 1,
+    quick: Annotated[bool, flag("--quick", help="A few minutes' version.")] = False,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Worker processes.")
+    ] = 1,
     data: Annotated[
-        Path | None, typer.Option("--data", help="Folder with the real data sets (MNPCA_DATA).")
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="FOLDER",
+            help="Folder with the real data sets (MNPCA_DATA).",
+            show_default=False,
+        ),
     ] = None,
     all_methods: Annotated[
-        bool, typer.Option("--all-methods", help="Also the Wasserstein gradient methods.")
+        bool, flag("--all-methods", help="Also the Wasserstein gradient methods.")
     ] = False,
     debug: Debug = False,
 ):
     """Compute a table or figure of the paper and print it beside the paper's figures.
 
-    Every finished cell (data, method, seed) is kept in OUTPUT/results.csv at once; an interrupted
+    Every finished cell (data, method, seed) is kept in OUT/results.csv at once; an interrupted
     run goes on where it stopped. Delete the folder to start afresh.
     """
     from rich.console import Console

@@ -11,10 +11,25 @@ from mnpca.io import DataError, Table, listed, quoted
 
 
 def transform(
-    model: Annotated[Path, typer.Argument(help="Model file, or the folder that fit wrote.")],
-    new: Annotated[Path, typer.Argument(help="Data file with the same columns.")],
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Model file, or the folder that fit wrote.", show_default=False
+        ),
+    ],
+    new: Annotated[
+        Path,
+        typer.Argument(metavar="NEW", help="Data file with the same columns.", show_default=False),
+    ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for the scores.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="CSV file for the scores; by default NAME-scores.csv.",
+            show_default=False,
+        ),
     ] = None,
     transpose: Transpose = False,
     json: Json = False,
