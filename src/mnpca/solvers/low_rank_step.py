@@ -1,6 +1,6 @@
 """The low-rank step: scores and loadings given both noise precisions."""
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, inner, like, lives_elsewhere, namespace, to_numpy
 from mnpca.model.dense_gpca import dense_gpca
-from mnpca.model.gpca import CentredMatrix, Gpca, gpca, identify, truncated_svd
+from mnpca.model.gpca import CentredMatrix, Gpca, gpca, truncated_svd
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 
@@ -105,25 +105,11 @@ def _placed(signal: LowRank, data: Array) -> LowRank:
     return LowRank(*(like(factor, data) for factor in signal))
 
 
-def _balance(
-    scores: FloatArray,
-    loadings: FloatArray,
-    row_precision: sp.csr_array,
-    col_precision: sp.csr_array,
-) -> LowRank:
-    """Return the factors of the same product for which tr(X'AX) + tr(W'BW) is smallest."""
-    if lives_elsewhere(scores):
-        return _balance_elsewhere(scores, loadings, row_precision, col_precision)
-    metrics = (Metric(len(scores), row_precision), Metric(len(loadings), col_precision))
-    parts = identify(scores, loadings, *metrics)
-    root = np.sqrt(parts.singular_values)
-    return LowRank(parts.left * root, parts.right * root)
+def _balance(scores: Array, loadings: Array, row_precision: Any, col_precision: Any) -> LowRank:
+    """Return the factors of the same product for which tr(X'AX) + tr(W'BW) is smallest.
 
-
-def _balance_elsewhere(
-    scores: Array, loadings: Array, row_precision: Array, col_precision: Array
-) -> LowRank:
-    """Balance thin factors through their k x k Gram matrices ``X'AX`` and ``W'BW``."""
+    Through the k x k Gram matrices ``X'AX`` and ``W'BW``, wherever the long factors live.
+    """
     left, right = (
         _roots(to_numpy(factor.T @ (precision @ factor)))
         for factor, precision in ((scores, row_precision), (loadings, col_precision))
