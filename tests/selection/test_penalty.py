@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mnpca import sparse_precision
+from mnpca import LikelihoodMNPCA, sparse_precision
 from mnpca.datasets import make_paper_small
 from mnpca.selection.penalty import RULES, bic_path, penalty_grid
 
@@ -33,7 +33,15 @@ def test_grid_of_the_authors():
 
 
 def test_grid_of_one_variable():
-    assert np.all(penalty_grid(np.array([[4.0]]), RULES["bic"]) > 0)
+    np.testing.assert_allclose(penalty_grid(np.array([[4.0]]), RULES["bic"])[[0, -1]], [0.4, 4.0])
+    assert np.all(penalty_grid(np.array([[0.0]]), RULES["bic"]) > 0)
+
+
+def test_one_column_without_components_can_be_fitted():
+    column = np.random.default_rng(1000).normal(size=(5, 1))
+    model = LikelihoodMNPCA(0).fit(column)
+    assert model.converged_
+    assert np.isfinite(model.score(column))
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -49,8 +49,10 @@ def penalty_grid(covariance, rule):
     """
     xp = namespace(covariance)
     excess = covariance - diagonal_matrix(xp.ones_like(covariance[0, :]))
-    # One variable alone has nothing to choose; any small penalty will do.
-    largest = max(min(float(xp.max(excess) - xp.min(excess)), rule.cap), np.finfo(float).eps)
+    # One variable alone has no such range. Of two penalties only the product may count, so that
+    # next to nothing would switch off the other one, too.
+    largest = float(xp.max(excess) - xp.min(excess)) or float(covariance[0, 0])
+    largest = max(min(largest, rule.cap), np.finfo(float).eps)
     smallest = min(max(rule.smallest * largest, rule.floor), largest)
     return np.geomspace(smallest, largest, rule.n_values)
 
