@@ -50,7 +50,7 @@ def test_no_part_takes_all_that_a_row_or_column_has():
         assert left.any(axis=0).all()
         assert left.any(axis=1).all()
     np.fill_diagonal(missing := np.ones((30, 30), bool), False)
-    assert not can_be_hidden(missing)
+    assert not can_be_hidden(missing, 0)
 
 
 def test_networks_predict_chains_better():

@@ -79,9 +79,9 @@ def predict_hidden(problem: Incomplete, candidates: list[Candidate], seed: int) 
     ]
 
 
-def can_be_hidden(missing: BoolArray) -> bool:
+def can_be_hidden(missing: BoolArray, seed: int) -> bool:
     """Tell whether every part has cells that can be hidden: a few of them do not tell anything."""
-    return all(hidden.any() for hidden in _parts(missing, 0))
+    return all(hidden.any() for hidden in _parts(missing, seed))
 
 
 def _parts(missing: BoolArray, seed: int) -> Iterator[BoolArray]:

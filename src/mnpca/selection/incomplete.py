@@ -94,7 +94,7 @@ def choose_incomplete_model(
     completed = rounds.run(tell_round, lambda: {"chosen": chosen_state}, rounds_state)
     candidates = [Candidate(rounds, completed)]
     allowed = _rival_structures(rank, structure, final) if has_holes else []
-    if allowed and can_be_hidden(problem.missing):
+    if allowed and can_be_hidden(problem.missing, settings.seed):
         # Rivals are quick: a fit that was interrupted in one resumes right before them.
         candidates += _rivals(
             problem,
