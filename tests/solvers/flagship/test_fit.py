@@ -166,13 +166,6 @@ def test_resuming_continues_exactly(data, fit):
         assert resumed.chosen == fit.chosen
 
 
-def test_warm_start_from_another_rank(data, fit):
-    lower = fit_flagship(data.Y, 1)
-    warm = fit_flagship(data.Y, 2, start=lower)
-    change = np.linalg.norm(warm.denoised() - fit.denoised())
-    assert change < 0.15 * np.linalg.norm(fit.denoised())
-
-
 @pytest.mark.parametrize("shape", [(5, 4), (3, 30), (30, 3), (12, 1)])
 def test_tiny_matrices(shape):
     data = make_low_rank_matrix_normal(*shape, 1, density=0.0, random_state=0)

@@ -12,7 +12,7 @@ from mnpca.solvers.flagship.iterate import Iterate
 from mnpca.solvers.flagship.low_rank_step import Center
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.noise_step import NoiseModel, Structure
-from mnpca.solvers.flagship.search import DIAGONAL, Search, Settings
+from mnpca.solvers.flagship.search import Search, Settings
 from mnpca.solvers.flagship.variational import Posterior
 from mnpca.solvers.progress import Report, State, silent
 
@@ -48,8 +48,6 @@ class FlagshipFit:
         V'BV = I.
     row_noise, col_noise : NoiseSide
         A and B with their spectra by component.
-    diagonal_noise : NoiseModel
-        The noise at the end of the diagonal stage, for warm starts.
     elbo, score : float
         Evidence lower bound, and the same less the price of the edges.
     history : tuple of (stage, iteration, score, change)
@@ -71,7 +69,6 @@ class FlagshipFit:
     singular_values: FloatArray
     row_noise: NoiseSide
     col_noise: NoiseSide
-    diagonal_noise: NoiseModel
     elbo: float
     score: float
     elbo_path: FloatArray
@@ -95,7 +92,6 @@ def fit_flagship(
     row_noise: Structure | None = None,
     col_noise: Structure | None = None,
     center: Center = "auto",
-    start: FlagshipFit | None = None,
     max_iter: int = 9,
     tol: float = 1e-2,
     random_state: int = 0,
@@ -117,8 +113,6 @@ def fit_flagship(
         Structure of one side where it differs from `noise`.
     center : bool or "auto"
         Whether the model has a mean row; "auto" compares both by their evidence.
-    start : FlagshipFit, optional
-        A fit of the same data with another rank or structure, to start from.
     max_iter : int
         Outer iterations of the diagonal stage.
     tol : float
@@ -155,17 +149,10 @@ def fit_flagship(
         n_matrices=n_matrices,
     )
     engine = prepared.engine
-    if resume is not None:
-        search = Search.unpack(engine, settings, resume)
-    elif start is not None:
-        search = Search.begin(
-            engine,
-            settings,
-            prepared.to_scaled(start.diagonal_noise),
-            start.loadings / prepared.scale,
-        )
-    else:
+    if resume is None:
         search = Search.begin(engine, settings)
+    else:
+        search = Search.unpack(engine, settings, resume)
     best = search.run(report)
     return as_fit(best, search, prepared)
 
@@ -181,6 +168,10 @@ def column_units(spreads: FloatArray) -> FloatArray:
     the small ones where units differ by decades. So the distance of a log spread from the middle
     one counts for a unit to the share ``1 - log(1.6)^2 / mean square distance``: none of it where
     the spreads are alike, nearly all where they are not.
+
+    Rows keep their scale. They share the columns' units and the mean row; what makes some of them
+    larger is their noise, and dividing the signal by it costs several decibels where noise levels
+    differ by two decades.
     """
     known = spreads > 0.0
     if not known.any():
@@ -241,7 +232,6 @@ def as_fit(best: Iterate, search: Search, prepared: Prepared) -> FlagshipFit:
     constant = -n * p * (float(np.log(prepared.scale).mean()) + 0.5 * np.log(2 * np.pi))
     return FlagshipFit(
         **posterior_fields(posterior, best.noise, prepared),
-        diagonal_noise=prepared.from_scaled(search.finished[DIAGONAL].noise),
         elbo=posterior.elbo + constant,
         score=best.score + constant,
         elbo_path=posterior.elbo_path + constant,

@@ -84,18 +84,11 @@ class Search:
     memory: Memory = field(default_factory=Memory)
 
     @classmethod
-    def begin(
-        cls,
-        engine: Engine,
-        settings: Settings,
-        noise: NoiseModel | None = None,
-        loadings: FloatArray | None = None,
-    ) -> "Search":
-        """Start from given noise, or from the row and column scales."""
-        if noise is None:
-            noise = NoiseModel(*row_col_scales(engine, copies=settings.n_matrices))
-        noise = _flattened(noise, settings)
-        search = cls(engine, settings, _low_rank(engine, noise, settings, loadings))
+    def begin(cls, engine: Engine, settings: Settings) -> "Search":
+        """Start from the row and column scales."""
+        scales = NoiseModel(*row_col_scales(engine, copies=settings.n_matrices))
+        noise = _flattened(scales, settings)
+        search = cls(engine, settings, _low_rank(engine, noise, settings, None))
         if settings.has_graph:
             search.scales = search.current
             search.stage, search.iteration = FROM_SCALES, 0
