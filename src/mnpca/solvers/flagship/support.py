@@ -1,4 +1,11 @@
-"""Maximum likelihood for the precision of a correlation matrix on a given support."""
+"""Maximum likelihood for the precision of a correlation matrix on a given support, quickly.
+
+A search makes hundreds of these fits, on up to a million items in thousands of small components,
+of a matrix that is never formed, and none may fail. So this one sweeps over all components in one
+compiled loop to a rough accuracy, clips regressions that are almost singular, and repairs what is
+not definite. `mnpca.precision.refit_on_support` is the exact solution of the same problem: of a
+whole matrix, to a certified duality gap, with an error where there is no maximum.
+"""
 
 from functools import cached_property
 
@@ -82,33 +89,20 @@ class SupportFit:
     ):
         self.support = support
         self.correlations = correlations
+
+        def from_blocks() -> FloatArray:
+            return gram.component_blocks(support.order, support.bounds, support.offsets)
+
         warm = start is not None and start.support.n_edges > 0
-        if warm and start is not None:
-            self.covariance = self._covariance_of(start)
-        else:
-            self.covariance = gram.component_blocks(support.order, support.bounds, support.offsets)
-        off_diagonal, self.diagonal, failed = kernels.fit_components(
-            support.indptr,
-            support.neighbours,
-            correlations[support.edge_number],
-            support.order,
-            support.bounds,
-            support.place,
-            support.offsets,
-            self.covariance,
-            max_sweeps,
-            tol,
-        )
-        self.edge_values = np.bincount(
-            support.edge_number, weights=off_diagonal / 2, minlength=support.n_edges
-        )
+        covariance = self._covariance_of(start) if start is not None and warm else from_blocks()
+        failed = self._sweep(covariance, max_sweeps, tol)
         if not definite:
             return
         failed |= self._indefinite(failed)
         if failed.any() and warm:
             # A far start can lead into a singular corner that C itself avoids.
-            self.__init__(support, correlations, gram, max_sweeps=max_sweeps, tol=tol)  # type: ignore[misc]
-            return
+            failed = self._sweep(from_blocks(), max_sweeps, tol)
+            failed |= self._indefinite(failed)
         for c in np.flatnonzero(failed):
             self._repair(int(c))
 
@@ -127,6 +121,27 @@ class SupportFit:
         rows = np.concatenate([support.i, support.j, every])
         cols = np.concatenate([support.j, support.i, every])
         return sp.csr_array((data, (rows, cols)), shape=(support.size, support.size))
+
+    def _sweep(self, covariance: FloatArray, max_sweeps: int, tol: float) -> BoolArray:
+        """Fit from a covariance, which becomes the fitted one; tell which components failed."""
+        support = self.support
+        self.covariance = covariance
+        off_diagonal, self.diagonal, failed = kernels.fit_components(
+            support.indptr,
+            support.neighbours,
+            self.correlations[support.edge_number],
+            support.order,
+            support.bounds,
+            support.place,
+            support.offsets,
+            covariance,
+            max_sweeps,
+            tol,
+        )
+        self.edge_values = np.bincount(
+            support.edge_number, weights=off_diagonal / 2, minlength=support.n_edges
+        )
+        return np.asarray(failed)
 
     def _covariance_of(self, start: "SupportFit") -> FloatArray:
         support, old = self.support, start.support
