@@ -42,7 +42,7 @@ def test_advice_names_what_was_found_and_what_was_not_tried():
     text = advice(bad, ["diagonal"])
     assert "correlations" in text
     assert 'noise="graph"' in text
-    assert "more components" in text
+    assert "larger n_components" in text
     assert 'noise="graph"' not in advice(bad, ["graph", "diagonal"])
     assert "fits" in advice(trial("diagonal"), ["diagonal"])
 

@@ -143,7 +143,7 @@ def advice(trial: NoiseTrial, tried: list[Structure]) -> str:
     if "graph" not in tried and trial.sparse_graph_possible:
         remedies.append('allow networks with noise="graph"')
     if residual.largest_singular_value > EDGE_LEFT:
-        remedies.append("allow more components")
+        remedies.append("allow more components with a larger n_components")
     if not remedies:
         remedies.append("transform the data or drop duplicated columns")
     return (
