@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.known import known_fit
 
+from mnpca import MNPCA
 from mnpca.plots import (
     ConvergenceDisplay,
     NoiseGraphDisplay,
@@ -101,6 +102,58 @@ def test_selection_marks_what_was_kept(fit):
     _, frame, model = fit
     ax = SelectionDisplay.from_estimator(model, frame, count=10).plot().ax_
     assert [len(line.get_xdata()) for line in ax.lines[:3]] == [10, 10, 2]
+
+
+def test_gaps_and_covariates_are_not_residual():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 25)) + rng.normal(size=(60, 25))
+    covariate = rng.normal(size=(60, 1))
+    shifted = X + 50 * covariate
+    holes = rng.random(X.shape) < 0.05
+    cases = (
+        (MNPCA(1, noise="diagonal").fit(X), X),
+        (MNPCA(1, noise="diagonal").fit(shifted, row_covariates=covariate), shifted),
+        (MNPCA(1, noise="diagonal").fit(np.where(holes, np.nan, X)), np.where(holes, np.nan, X)),
+    )
+    edge = np.sqrt(60) + np.sqrt(25)
+    for model, data in cases:
+        display = WhitenessDisplay.from_estimator(model, data)
+        assert display.after.singular_values[0] == pytest.approx(edge, rel=0.15)
+        strength = SelectionDisplay.from_estimator(model, data).scree.generalised
+        assert strength[0] > 1.5
+        assert strength[1] == pytest.approx(1, abs=0.15)
+    with pytest.raises(ValueError, match="gaps"):
+        WhitenessDisplay.from_estimator(cases[0][0], cases[2][1])
+    with pytest.raises(ValueError, match=r"training matrix, 60 x 25, and is 9 x 25"):
+        SelectionDisplay.from_estimator(cases[0][0], X[:9])
+
+
+def test_labels_of_every_kind(fit):
+    _, frame, model = fit
+    many = [f"group {i % 11}" for i in range(len(frame))]
+    dots = ScoresDisplay.from_estimator(model, frame, labels=many).plot().ax_.collections
+    looks = {(*d.get_facecolor()[0], d.get_paths()[0].vertices.tobytes()) for d in dots}
+    assert len(looks) == 11
+    numbers = ScoresDisplay.from_estimator(model, frame, labels=np.arange(len(frame)) / 7).plot()
+    assert len(numbers.ax_.collections) == 1
+    assert numbers.ax_.get_legend() is None
+    some = np.array(["b", np.nan, "a"] * 20, dtype=object)
+    legend = ScoresDisplay.from_estimator(model, frame, labels=some).plot().ax_.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "nan"]
+    counts = np.array([2, 10, 1] * 20)
+    legend = ScoresDisplay.from_estimator(model, frame, labels=counts).plot().ax_.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["1", "2", "10"]
+    with pytest.raises(ValueError, match="labels must be 60 values"):
+        ScoresDisplay.from_estimator(model, frame, labels=["a"]).plot()
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        ScoresDisplay.from_estimator(model, frame, components=(0, 2)).plot()
+
+
+def test_titles_count_edges(fit):
+    edges = NoiseGraphDisplay.from_estimator(fit[2], "columns").edges
+    for count, title in ((0, "no edges"), (1, "1 edge"), (3, "3 edges")):
+        display = NoiseGraphDisplay(edges.strongest(count), [str(j) for j in range(40)], "columns")
+        assert display.plot().ax_.get_title() == f"{title} among columns"
 
 
 def test_layout_keeps_joined_nodes_close_and_is_repeatable():

@@ -1,5 +1,6 @@
 """The report's document and its HTML, without a browser."""
 
+import copy
 import json
 import re
 
@@ -7,7 +8,9 @@ import numpy as np
 import pytest
 from tests.known import known_fit
 
+from mnpca import MNPCA
 from mnpca.report import collect, load_content, render, save_content
+from mnpca.report._facts import story
 from mnpca.report._numbers import short
 from mnpca.report._scores import describe_labels
 
@@ -61,6 +64,36 @@ def test_labels_as_groups_values_and_too_many():
     many = describe_labels(np.array([f"g{i % 30}" for i in range(100)]))
     assert len(many["names"]) == 10
     assert many["names"][-1] == "21 other groups"
+
+
+def test_numbers_as_labels_keep_their_order():
+    groups = describe_labels(np.array(["10", "2", "2", "1"]))
+    assert groups == {"kind": "groups", "names": ["1", "2", "10"], "code": [2, 1, 1, 0]}
+
+
+def test_labels_of_another_length():
+    _, frame, model = known_fit()
+    with pytest.raises(ValueError, match="labels must be 60 values"):
+        collect(model, frame, labels=["a", "b"])
+
+
+def test_scores_do_not_count_what_was_filled_in():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 20)) * 2 + rng.normal(size=(40, 20))
+    X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    model = MNPCA(2, noise="diagonal").fit(X)
+    shown = collect(model, X)["scores"]["mnpca"]
+    np.testing.assert_allclose(shown, model.transform(X).T, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(0, 1), (3, 0), (1, 2)])
+def test_words_for_few_edges(document, rows, columns):
+    few = copy.deepcopy(document)
+    few["networks"]["rows"]["n_edges"], few["networks"]["columns"]["n_edges"] = rows, columns
+    words = " ".join(story(few))
+    for count, side in ((rows, "rows"), (columns, "columns")):
+        expected = f"{count} pair{'s' * (count > 1)} of {side}"
+        assert (f"along {expected}" in words or f"and {expected}" in words) == (count > 0)
 
 
 def test_short_numbers():

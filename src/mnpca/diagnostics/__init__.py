@@ -10,6 +10,7 @@ from mnpca.diagnostics.networks import (
 )
 from mnpca.diagnostics.residual import Correlations, correlations, marchenko_pastur, whiten
 from mnpca.diagnostics.spectrum import Scree, scree
+from mnpca.diagnostics.training import training_view
 
 __all__ = [
     "Correlations",
@@ -23,5 +24,6 @@ __all__ = [
     "network_edges",
     "network_order",
     "scree",
+    "training_view",
     "whiten",
 ]

@@ -9,4 +9,12 @@ def axes(ax):
     """Return the given axes, or those of a new figure."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots()[1] if ax is None else ax
+    return plt.subplots(layout="constrained")[1] if ax is None else ax
+
+
+def count_along(ax, name):
+    """Let the first axis count whole things: iterations, components."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_xlabel(name)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))

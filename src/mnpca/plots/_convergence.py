@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca.plots._axes import COLOURS, axes
+from mnpca.plots._axes import COLOURS, axes, count_along
 
 
 class ConvergenceDisplay:
@@ -47,7 +47,7 @@ class ConvergenceDisplay:
         number = np.arange(1, len(self.objective) + 1)
         options = {"color": COLOURS[0], "marker": "o", "ms": 4, **kwargs}
         ax.plot(number, self.objective, **options)
-        ax.set_xlabel("iteration")
+        count_along(ax, "iteration")
         ax.set_ylabel("objective")
         ax.set_title("converged" if self.converged else "not converged")
         self.ax_, self.figure_ = ax, ax.figure

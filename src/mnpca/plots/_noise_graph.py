@@ -100,7 +100,9 @@ class NoiseGraphDisplay:
                 # A dollar sign would start a formula.
                 text = self.names[node].replace("$", r"\$")[:24]
                 ax.annotate(text, place, (3, 3), textcoords="offset points", fontsize=7)
-        ax.set_title(f"{len(shown)} strongest of {len(self.edges)} edges among {self.side}")
+        total = len(self.edges)
+        count = f"{total or 'no'}" if len(shown) == total else f"{len(shown)} strongest of {total}"
+        ax.set_title(f"{count} edge{'s' * (total != 1)} among {self.side}")
         ax.set_axis_off()
         ax.margins(0.08)
 

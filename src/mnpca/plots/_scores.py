@@ -5,6 +5,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca.plots._axes import COLOURS, axes
 
+MARKERS = "os^D"
+#: Numeric labels with more values than this are shown on a colour scale.
+MAX_LEVELS = 12
+
 
 class ScoresDisplay:
     """Scatter of samples on two components.
@@ -14,7 +18,7 @@ class ScoresDisplay:
     scores : array of shape (n, k)
         Scores.
     labels : array of shape (n,), default=None
-        Group of each sample: one colour each.
+        Group of each sample, one colour each; numbers of many values, on a colour scale.
     components : tuple of int, default=(0, 1)
         Components on the two axes, from 0.
     title : str, default=None
@@ -58,17 +62,14 @@ class ScoresDisplay:
         ax = axes(ax)
         first, second = self._coordinates()
         options = {"s": 18, "alpha": 0.8, "linewidths": 0, **kwargs}
-        if self.labels is None:
+        labels = self._checked_labels()
+        if labels is None:
             ax.scatter(first, second, **{"color": COLOURS[0], **options})
+        elif labels.dtype.kind in "iuf" and len(np.unique(labels)) > MAX_LEVELS:
+            dots = ax.scatter(first, second, **{"c": labels, **options})
+            ax.figure.colorbar(dots, ax=ax)
         else:
-            labels = np.asarray(self.labels)
-            for number, label in enumerate(np.unique(labels)):
-                chosen = labels == label
-                colour = COLOURS[number % len(COLOURS)]
-                ax.scatter(
-                    first[chosen], second[chosen], label=str(label), **{"color": colour, **options}
-                )
-            ax.legend(frameon=False)
+            self._plot_groups(ax, first, second, labels, options)
         ax.set_xlabel(f"component {self.components[0] + 1}")
         one = self.scores.shape[1] == 1
         ax.set_ylabel("position" if one else f"component {self.components[1] + 1}")
@@ -76,9 +77,39 @@ class ScoresDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
+    @staticmethod
+    def _plot_groups(ax, first, second, labels, options):
+        # Missing labels among text are a group of their own.
+        labels = labels.astype(str) if labels.dtype == object else labels
+        groups, group = np.unique(labels, return_inverse=True)
+        for number, name in enumerate(groups):
+            chosen = group == number
+            # Where colours repeat, the shape of the dots tells the groups apart.
+            style = {
+                "color": COLOURS[number % len(COLOURS)],
+                "marker": MARKERS[number // len(COLOURS) % len(MARKERS)],
+            }
+            ax.scatter(first[chosen], second[chosen], label=str(name), **{**style, **options})
+        ax.legend(frameon=False)
+
+    def _checked_labels(self):
+        if self.labels is None:
+            return None
+        labels = np.asarray(self.labels)
+        if labels.shape != (len(self.scores),):
+            raise ValueError(
+                f"labels must be {len(self.scores)} values, one per row, and have {labels.shape}."
+            )
+        return labels
+
     def _coordinates(self):
-        if self.scores.shape[1] == 0:
+        count = self.scores.shape[1]
+        if count == 0:
             raise ValueError("the fit has no component: there are no scores to draw.")
-        if self.scores.shape[1] == 1:
+        if count == 1:
             return self.scores[:, 0], np.arange(len(self.scores))
+        if not all(0 <= number < count for number in self.components):
+            raise ValueError(
+                f"components must be two numbers from 0 to {count - 1}, got {self.components}."
+            )
         return self.scores[:, self.components[0]], self.scores[:, self.components[1]]

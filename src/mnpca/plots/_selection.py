@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mnpca.diagnostics import scree
-from mnpca.plots._axes import COLOURS, MUTED, axes
+from mnpca.diagnostics import scree, training_view
+from mnpca.plots._axes import COLOURS, MUTED, axes, count_along
 
 
 class SelectionDisplay:
@@ -35,7 +35,7 @@ class SelectionDisplay:
     @classmethod
     def from_estimator(cls, estimator, X, *, count=20):
         """Take the leading singular values of the training data X."""
-        return cls(scree(estimator, X, count=count))
+        return cls(scree(*training_view(estimator, X), count=count))
 
     def plot(self, ax=None):
         """Draw the two screes; the edge of the noise is 1."""
@@ -55,7 +55,7 @@ class SelectionDisplay:
             label=f"kept: {self.scree.n_components}",
         )
         ax.axhline(1.0, color="black", lw=1, ls="--", label="noise edge")
-        ax.set_xlabel("component")
+        count_along(ax, "component")
         ax.set_ylabel("singular value / noise edge")
         ax.set_ylim(bottom=0)
         ax.legend(frameon=False)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mnpca.diagnostics import correlations, marchenko_pastur, whiten
+from mnpca.diagnostics import correlations, marchenko_pastur, training_view, whiten
 from mnpca.plots._axes import COLOURS, MUTED, axes
 
 
@@ -36,12 +36,9 @@ class WhitenessDisplay:
     @classmethod
     def from_estimator(cls, estimator, X):
         """Take the residual of the training data X from a fitted estimator."""
-        residual = np.asarray(X, dtype=float) - estimator.denoise()
-        if residual.ndim != 2:
-            raise ValueError(
-                "The display is of one matrix; for several see the estimator's model_check_."
-            )
-        whitened = whiten(residual, estimator.row_precision_, estimator.col_precision_)
+        model, X = training_view(estimator, X)
+        residual = X - model.denoise()
+        whitened = whiten(residual, model.row_precision_, model.col_precision_)
         return cls(correlations(residual), correlations(whitened))
 
     def plot(self, ax=None, *, kind="singular values"):

@@ -49,7 +49,7 @@ def cards(document, seconds):
         [
             "Fit",
             "converged" if convergence["converged"] else "not converged",
-            f"{convergence['n_iter']} iterations"
+            counted(convergence["n_iter"], "iteration")
             + ("" if seconds is None else f", {seconds:.1f} s"),
         ],
     ]
@@ -78,19 +78,24 @@ def _signal_sentence(n, p, kept):
             f"No component of the {n:,} × {p:,} matrix stands above its noise: there is no "
             "low-rank signal to show."
         )
-    plural = "s" if kept > 1 else ""
-    return (
-        f"The {n:,} × {p:,} matrix was split into a signal of {kept} component{plural} and noise."
-    )
+    signal = counted(kept, "component")
+    return f"The {n:,} × {p:,} matrix was split into a signal of {signal} and noise."
 
 
 def _noise_sentence(noise, rows, columns):
     if rows["n_edges"] == columns["n_edges"] == 0:
         return _NO_EDGES.get(noise["structure"], _NO_EDGES["diagonal"])
-    return (
-        f"The noise is correlated along {rows['n_edges']:,} pairs of rows and "
-        f"{columns['n_edges']:,} pairs of columns, given all others."
+    pairs = " and ".join(
+        f"{counted(network['n_edges'], 'pair')} of {side}"
+        for side, network in (("rows", rows), ("columns", columns))
+        if network["n_edges"]
     )
+    return f"The noise is correlated along {pairs}, given all others."
+
+
+def counted(number, thing):
+    """Return a number of things in words."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
 
 
 def _rank_remark(scree):
@@ -99,7 +104,8 @@ def _rank_remark(scree):
 
 def _edges_remark(network):
     joined = network["n_items"] - network["n_isolated"]
-    return f"edges; {joined:,} of {network['n_items']:,} items joined"
+    edges = "edge" if network["n_edges"] == 1 else "edges"
+    return f"{edges}; {joined:,} of {network['n_items']:,} items joined"
 
 
 def _percent(share):

@@ -20,15 +20,17 @@ def network_section(model, side, labels):
     edges = network_edges(model, side)
     names = item_names(model, side)
     community = communities(edges)
-    by_label = labels is not None and describe_labels(labels)["kind"] == "groups"
-    order = network_order(community, labels if by_label else None)
+    groups = None if labels is None else describe_labels(labels)
+    if groups is not None and groups["kind"] != "groups":
+        groups = None
+    order = network_order(community, None if groups is None else groups["code"])
     listed = edges.strongest(LISTED_EDGES)
     return {
         "n_items": edges.n_items,
         "n_edges": len(edges),
         "n_isolated": int(np.sum(edges.degree() == 0)),
         "n_communities": int(community.max(initial=-1) + 1),
-        "ordered_by": "label" if by_label else "community",
+        "ordered_by": "community" if groups is None else "label",
         "names": [name[:MAX_NAME] for name in names[:MAX_ITEMS]],
         "named": hasattr(model, "sample_names_in_" if side == "rows" else "feature_names_in_"),
         "degree": edges.degree()[:MAX_ITEMS].tolist(),
@@ -37,12 +39,12 @@ def network_section(model, side, labels):
             listed.second.tolist(),
             short(listed.partial_correlation, 3),
         ],
-        "heat": _heat(edges, order, labels if by_label else None),
-        "drawing": _drawing(listed.strongest(DRAWN_EDGES), community, labels, by_label),
+        "heat": _heat(edges, order, groups),
+        "drawing": _drawing(listed.strongest(DRAWN_EDGES), community, groups),
     }
 
 
-def _heat(edges, order, labels):
+def _heat(edges, order, groups):
     """Return the strongest partial correlation of each cell of a square grid."""
     bins = min(edges.n_items, HEAT_BINS)
     cell = np.argsort(order) * bins // edges.n_items
@@ -58,29 +60,24 @@ def _heat(edges, order, labels):
         "percent": value.tolist(),
         "order": order.tolist() if edges.n_items <= MAX_ITEMS else [],
     }
-    if labels is not None:
-        described = describe_labels(labels)
-        heat["bands"] = np.asarray(described["code"])[order].tolist()
-        heat["band_names"] = described["names"]
+    if groups is not None:
+        heat["bands"] = np.asarray(groups["code"])[order].tolist()
+        heat["band_names"] = groups["names"]
     return heat
 
 
-def _drawing(edges, community, labels, by_label):
+def _drawing(edges, community, groups):
     """Return places and groups of the nodes of the strongest edges."""
     nodes, ends = np.unique(np.concatenate([edges.first, edges.second]), return_inverse=True)
     first, second = ends[: len(edges)], ends[len(edges) :]
     places = force_layout(first, second, len(nodes))
-    if by_label:
-        described = describe_labels(labels)
-        group, groups = np.asarray(described["code"])[nodes], described["names"]
-    else:
-        group, groups = community[nodes], None
+    group = community if groups is None else np.asarray(groups["code"])
     return {
         "node": nodes.tolist(),
         "x": short(places[:, 0], 3),
         "y": short(places[:, 1], 3),
-        "group": group.tolist(),
-        "groups": groups,
+        "group": group[nodes].tolist(),
+        "groups": None if groups is None else groups["names"],
         "first": first.tolist(),
         "second": second.tolist(),
     }

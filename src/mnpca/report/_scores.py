@@ -5,6 +5,7 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from mnpca.diagnostics import item_names, named_rows
+from mnpca.plots._scores import MAX_LEVELS
 from mnpca.report._numbers import short
 
 #: Points drawn and components offered at most.
@@ -12,17 +13,19 @@ MAX_POINTS = 4000
 MAX_COMPONENTS = 10
 #: More groups than colours: the smaller ones share a colour.
 MAX_GROUPS = 9
-#: Numeric labels with more values than this are shown on a colour scale.
-MAX_LEVELS = 12
 MAX_NAME = 300
 
 
-def scores_section(model, X, labels, scaled):
-    """Return scores of (at most 4000 evenly spread) rows under both methods."""
+def scores_section(model, X, missing, labels, scaled):
+    """Return scores of (at most 4000 evenly spread) rows under both methods.
+
+    X is complete; what was `missing` in it does not count in the scores of the model.
+    """
     chosen = np.linspace(0, len(X) - 1, min(len(X), MAX_POINTS)).astype(int)
     count = min(int(model.n_components_), MAX_COMPONENTS)
     names = item_names(model, "rows")
-    scores = model.transform(named_rows(model, X[chosen])) if count else np.empty((0, 0))
+    observed = np.where(missing[chosen], np.nan, X[chosen])
+    scores = model.transform(named_rows(model, observed)) if count else np.empty((0, 0))
     return {
         "n_rows": len(X),
         "names": [names[i][:MAX_NAME] for i in chosen],
@@ -49,6 +52,9 @@ def describe_labels(labels):
     if values is not None and len(np.unique(values)) > MAX_LEVELS:
         return {"kind": "values", "values": short(values)}
     groups, code, size = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
+    if values is not None:  # 2 before 10
+        order = np.argsort(groups.astype(float), kind="stable")
+        groups, code, size = groups[order], np.argsort(order)[code], size[order]
     if len(groups) <= MAX_GROUPS + 1:
         return {
             "kind": "groups",

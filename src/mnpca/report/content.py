@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca.diagnostics import training_view
 from mnpca.report._facts import cards, settings, story, versions
 from mnpca.report._networks import network_section
 from mnpca.report._residual import (
@@ -49,21 +50,19 @@ def collect(
     check_is_fitted(model)
     if not hasattr(model, "components_"):
         raise TypeError(f"{type(model).__name__} has no components, so there is no report of it.")
-    X = np.asarray(X, dtype=float)
-    if hasattr(model, "plain_view"):
-        model, X = model.plain_view(X)
-    if X.ndim != 2:
-        raise ValueError("The report is about one matrix, and X has another number of axes.")
-    if np.isnan(X).any():
-        raise ValueError("The report needs a matrix without gaps; pass model.impute() as X.")
+    given = X
+    model, X = training_view(model, X)
+    missing = np.isnan(np.asarray(given, dtype=float))
     labels = None if labels is None else np.asarray(labels)
+    if labels is not None and labels.shape != X.shape[:1]:
+        raise ValueError(f"labels must be {len(X)} values, one per row, and have {labels.shape}.")
     document = {
         "schema": SCHEMA,
         "source": None if source is None else str(source),
         "shape": list(X.shape),
         "label_name": None if label_name is None else str(label_name),
         "notes": [str(note) for note in notes],
-        "scores": scores_section(model, X, labels, scaled),
+        "scores": scores_section(model, X, missing, labels, scaled),
         "loadings": loadings_section(model),
         "scree": scree_section(model, X),
         "networks": {

@@ -77,7 +77,7 @@ function network(section) {
     move();
     graphBox.replaceChildren(svg, zoomButtons());
     dragging(svg, width, height, pad, move);
-    graphHint.textContent = `${all(shown)} strongest of ${all(data.n_edges)} edges. Blue: deviate together; orange: in opposite directions. Drag nodes or the background; click a node for its partners.`;
+    graphHint.textContent = `${shown < data.n_edges ? `${all(shown)} strongest of ${all(data.n_edges)} edges` : shown > 1 ? `All ${all(shown)} edges` : "The only edge"}. Blue: deviate together; orange: in opposite directions. Drag nodes or the background; click a node for its partners.`;
   });
 
   function zoomButtons() {
@@ -103,7 +103,7 @@ function network(section) {
         const i = e.target.dataset.i;
         if (i !== undefined) {
           const node = drawing.node[+i], group = drawing.groups ? drawing.groups[drawing.group[+i]] : null;
-          showTip(e, [nameOf(node), group, `${all(data.degree[node] ?? 0)} edges`].filter((t) => t !== null));
+          showTip(e, [nameOf(node), group, `${all(data.degree[node] ?? 0)} edge${data.degree[node] === 1 ? "" : "s"}`].filter((t) => t !== null));
         } else if (e.target === svg) hideTip();
         return;
       }
