@@ -77,6 +77,22 @@ def test_wrong_masks(data, options, words):
         mnpca(make(data), 2, **options)
 
 
+def test_an_unknown_layer_names_those_there_are(data):
+    adata = make(data)
+    adata.layers["counts"] = adata.X
+    with pytest.raises(ValueError, match=r"'count' is not in adata.layers; there: 'counts'"):
+        mnpca(adata, layer="count")
+
+
+def test_no_component_leaves_no_neighbours_of_an_earlier_run(data):
+    adata = make(data)
+    mnpca(adata, n_comps=1)
+    assert "mnpca_neighbors" in adata.uns
+    mnpca(adata, n_comps=0)
+    assert "mnpca_neighbors" not in adata.uns
+    assert not any("neighbors" in key for key in adata.obsp)
+
+
 def test_no_x(data):
     adata = make(data)
     del adata.X

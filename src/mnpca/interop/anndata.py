@@ -56,10 +56,12 @@ def mnpca(
         ``obsp["KEY_precision"]``, ``varp["KEY_precision"]``
             The noise networks, sparse; empty rows for variables left out.
         ``uns[KEY]``
-            Parameters, singular values, noise variance, convergence.
+            Parameters, singular values, noise variance, convergence, and the mean of the
+            variables that took part.
         ``uns["KEY_neighbors"]``
             Nearest neighbours among the scores: ``sc.tl.leiden(adata,
-            neighbors_key="mnpca_neighbors")``, the same for ``sc.tl.umap``.
+            neighbors_key="mnpca_neighbors")``, the same for ``sc.tl.umap``. Absent where no
+            component was found.
         ``uns["KEY_noise"]``
             The noise network among observations as a neighbourhood graph, so that
             ``sc.tl.leiden(adata, neighbors_key="mnpca_noise")`` finds groups of observations that
@@ -78,7 +80,7 @@ def mnpca(
     adata = adata.copy() if copy else adata
     key = "mnpca" if key_added is None else key_added
     used = _used_variables(adata, mask_var)
-    X = _dense(adata.X if layer is None else adata.layers[layer], used)
+    X = _dense(_matrix(adata, layer), used)
     model = MNPCA(n_comps, random_state=random_state, **params).fit(X)
     scores = model.transform(X)
     representation = "X_mnpca" if key_added is None else key_added
@@ -87,6 +89,7 @@ def mnpca(
     adata.obsp[f"{key}_precision"] = sp.csr_matrix(model.row_precision_)
     adata.varp[f"{key}_precision"] = _spread_square(model.col_precision_, used, adata.n_vars)
     adata.uns[key] = _description(model, layer, mask_var)
+    _forget_graph(adata, f"{key}_neighbors")
     if scores.shape[1]:
         _store_neighbours(adata, f"{key}_neighbors", scores, n_neighbors, representation)
     _store_noise_graph(adata, f"{key}_noise", model)
@@ -109,9 +112,18 @@ def _used_variables(adata, mask_var):
     return np.flatnonzero(mask)
 
 
+def _matrix(adata, layer):
+    if layer is None:
+        if adata.X is None:
+            raise ValueError("adata has no X; name a layer.")
+        return adata.X
+    if layer not in adata.layers:
+        there = ", ".join(map(repr, adata.layers)) or "none"
+        raise ValueError(f"layer {layer!r} is not in adata.layers; there: {there}.")
+    return adata.layers[layer]
+
+
 def _dense(matrix, used):
-    if matrix is None:
-        raise ValueError("adata has no X; name a layer.")
     columns = matrix[:, used]
     columns = columns.toarray() if sp.issparse(columns) else np.asarray(columns)
     return columns.astype(np.float64)
@@ -177,6 +189,13 @@ def _store_noise_graph(adata, key, model):
     distances.data = 1.0 - distances.data
     degree = max(int(np.ceil(np.mean(edges.degree()))), 1)
     _store_graph(adata, key, distances, connectivities, degree)
+
+
+def _forget_graph(adata, key):
+    """Remove the graph of an earlier run, which a run without components would leave behind."""
+    adata.uns.pop(key, None)
+    for kind in ("distances", "connectivities"):
+        adata.obsp.pop(f"{key}_{kind}", None)
 
 
 def _store_graph(adata, key, distances, connectivities, n_neighbors):
