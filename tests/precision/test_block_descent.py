@@ -32,7 +32,7 @@ def problem():
 
 def start_at(problem, definite=False, precision=None):
     W = problem.covariance.copy()
-    return Start(Iterate(W, np.zeros((P, P)), np.ones(P)), precision, np.nan, definite)
+    return Start(Iterate(W, np.zeros((P, P)), np.ones(P)), precision, definite=definite)
 
 
 def proof(gap, estimate=None, dual=-np.inf, definite=False):

@@ -12,6 +12,7 @@ from mnpca.precision.certificate import (
     certify,
     certify_start,
     dual_value,
+    largest_eigenvalue,
     move_to_feasible,
 )
 from mnpca.precision.iterate import Iterate, Sparse, Start, from_precision
@@ -91,13 +92,16 @@ def test_moving_to_the_feasible_point():
     problem, point = problem_and_solution()
     T, W = near(point, 0.1)
     before = W.copy()
-    cost, moved = move_to_feasible(problem, W, sparse_of(T))
+    cost, parts, moved, size = move_to_feasible(problem, W, sparse_of(T))
     expected = feasible(problem, T, before)
     assert_allclose(W, expected)
     assert_allclose(cost, np.sum(T * expected))
     assert_allclose(cost, linear(problem, T))
-    weight = np.sqrt(np.diagonal(T))
-    assert_allclose(moved, (np.abs(W - before) * np.outer(weight, weight)).sum(axis=1).max())
+    units = np.sqrt(np.outer(np.diagonal(T), np.diagonal(T)))
+    move = np.abs(W - before) * units
+    assert_allclose(parts, (move**2).sum(axis=1))
+    assert_allclose(moved, move.sum(axis=1).max())
+    assert_allclose(size, (np.abs(T) / units).sum(axis=1).max())
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 0.1])
@@ -272,9 +276,9 @@ def test_the_way_is_chosen_by_the_number_of_edges(monkeypatch):
 # ---- starts -----------------------------------------------------------------------------------
 
 
-def start_at(problem, T, W, definite=True):
+def start_at(T, W, radius):
     iterate = from_precision(T, W.copy())
-    return Start(iterate, sparse_of(T), 1.25, definite)
+    return Start(iterate, sparse_of(T), 1.25, radius)
 
 
 def test_a_start_without_a_precision_is_taken_as_it_is():
@@ -296,8 +300,8 @@ def moved_by(problem, T, size):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("definite", [False, True])
-def test_how_far_w_is_tells_what_a_start_is_good_for(monkeypatch, sparse, definite):
+@pytest.mark.parametrize("known", [False, True])
+def test_how_far_w_is_tells_what_a_start_is_good_for(monkeypatch, sparse, known):
     problem, point = problem_and_solution()
     monkeypatch.setattr(certificate, "SPARSE", 1.0 if sparse else 0.0)
     goal, T = 1e-4, 1.05 * point.T
@@ -306,32 +310,38 @@ def test_how_far_w_is_tells_what_a_start_is_good_for(monkeypatch, sparse, defini
     )
     for off in (0.99 * hopeful, 1.01 * hopeful, 0.99 * some, 1.01 * some, 0.99 * far, 1.01 * far):
         W, there = moved_by(problem, T, off)
-        found, proof = certify_start(problem, start_at(problem, T, W, definite), goal)
+        found, proof = certify_start(problem, start_at(T, W, 0.1 if known else np.inf), goal)
         assert proof is None
-        if sparse and definite and off > hopeful:
-            # Its sweeps keep W definite; over some columns where that may do.
-            assert_array_equal(found.iterate.W, W)
+        assert_allclose(found.iterate.W, there)
+        if sparse and known and off > hopeful:
+            # The move proves W definite; some columns are swept where that may do.
             assert found.definite
             assert (found.columns is None) == (off > some)
             continue
-        assert_allclose(found.iterate.W, there)
         looked_at = off <= (far if sparse else hopeful)
         assert found.definite == looked_at
         assert (found.columns is not None) == looked_at
 
 
-def test_a_move_too_long_to_prove_w_definite_after_it_is_made_at_once(monkeypatch):
+def test_a_move_proves_w_definite_up_to_a_length(monkeypatch):
     problem, point = problem_and_solution()
     monkeypatch.setattr(certificate, "SPARSE", 1.0)
+    monkeypatch.setattr(certificate, "FAR", 0.0)
     T, goal = 1.05 * point.T, 1e-4
     W, there = moved_by(problem, T, 2 * goal)
-    scale = np.sqrt(np.diagonal(T))
-    rows = (np.abs(T) / np.outer(scale, scale)).sum(axis=1).max()
-    row = (np.abs(W - there) * np.outer(scale, scale)).sum(axis=1).max()
-    for factor, as_it_is in ((1.01, True), (0.99, False)):
-        monkeypatch.setattr(certificate, "SMALL_MOVE", factor * rows * row)
-        found, _ = certify_start(problem, start_at(problem, T, W), goal)
-        assert_allclose(found.iterate.W, W if as_it_is else there)
+    units = np.sqrt(np.outer(np.diagonal(T), np.diagonal(T)))
+    length = (np.abs(T) / units).sum(axis=1).max() * (np.abs(W - there) * units).sum(axis=1).max()
+    for radius, proved in ((0.999 - length, True), (1.001 - length, False)):
+        found, _ = certify_start(problem, start_at(T, W, radius), goal)
+        assert found.definite == proved
+
+
+@pytest.mark.parametrize("values", [[0.9], [-0.6], [3.0, 0.1], [-0.3, 0.2, 1e-9], [0.0]])
+def test_the_gap_bounds_the_eigenvalues(values):
+    values = np.array(values)
+    gap = float(np.sum(values - np.log1p(values)))
+    assert np.abs(values).max() <= largest_eigenvalue(gap) <= 0.5 + 3 * np.abs(values).max()
+    assert largest_eigenvalue(0.0) == 0.0
 
 
 def test_the_columns_with_the_largest_parts_are_swept(monkeypatch):
@@ -355,14 +365,13 @@ def test_row_sums_bound_the_eigenvalues_in_any_weights(seed):
     relative = np.random.default_rng(seed).uniform(0.2, 5.0, P)
     theta = np.diagonal(T).copy()
     out = np.empty((P, P))
-    parts, spread, size = distance_from_inverse(*sparse_of(T), theta, W, relative, out)
+    parts, spread = distance_from_inverse(*sparse_of(T), theta, W, relative, out)
     X = T @ W - np.eye(P)
     assert_allclose(out, X, atol=1e-13)
     scaled = X * np.sqrt(theta / theta[:, None])
     assert_allclose(parts, np.sum(scaled**2, axis=1))
     assert_allclose(spread, np.max(np.abs(scaled) @ relative / relative))
     assert spread >= np.abs(np.linalg.eigvals(X)).max()
-    assert_allclose(size, np.max(np.sum(np.abs(T) / np.sqrt(np.outer(theta, theta)), axis=1)))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -386,7 +395,7 @@ def test_a_start_near_enough_is_certified():
     problem, point = problem_and_solution()
     T, W = near(point, 1e-5)
     norm, _, _, cost = pair(problem, T, W)
-    start = start_at(problem, T, W)
+    start = start_at(T, W, 0.1)
     found, proof = certify_start(problem, start, 1.01 * bound(norm) + abs(cost - P))
     assert found is start
     assert_allclose([proof.gap, proof.estimate], bound(norm))
@@ -403,7 +412,7 @@ def test_a_start_not_near_enough_tells_whether_w_is_definite(shift, definite):
     problem, _ = make_problem(S, ALPHA, False)
     T = np.diag(1 / np.diagonal(S))
     W = np.clip(np.eye(P) + shift, S - ALPHA, S + ALPHA) if definite else S + ALPHA
-    start = start_at(problem, T, W, definite=False)
+    start = start_at(T, W, np.inf)
     goal = 1e-9
     found, proof = certify_start(problem, start, goal)
     X = start.iterate.W - np.eye(P)

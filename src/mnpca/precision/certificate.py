@@ -20,7 +20,6 @@ import numpy as np
 
 from mnpca.precision._kernels.certificate import (
     distance_from_inverse,
-    distance_to_feasible,
     fill_dual,
     fill_primal,
     make_feasible,
@@ -36,10 +35,8 @@ from mnpca.precision.result import Array, Index, log_determinant
 SPARSE = 1.0 / 12.0
 # How far W is from the dual point of an earlier solution, in gaps to reach: up to the first number
 # it is certified, up to the second a sweep over some columns may do, and up to the third a product
-# with T is worth its cost, which proves W definite there and tells which columns.
+# with T is worth its cost where nothing cheaper proves that point definite; it tells which columns.
 HOPEFUL, SOME, FAR = 0.7, 3.0, 30.0
-# Sweeps keep W definite where it is; a move that is this small now lets that be proved after it.
-SMALL_MOVE = 1.0
 # Columns are swept until this share of the gap to reach is left to the others.
 LEFT = 0.03
 # A bound of so many times the gap to reach falls below it in a sweep, which costs less than the two
@@ -111,6 +108,15 @@ def bound(distance: float, radius: float = np.inf) -> float:
     return float((distance / largest) ** 2 * (-largest - np.log1p(-largest)))
 
 
+def largest_eigenvalue(gap: float) -> float:
+    """Return a bound on the eigenvalues l of T W - I for a pair with this gap.
+
+    None of the terms l - log(1 + l) is more than their sum, and each is at least
+    l^2 / (2 (1 + max(l, 0))).
+    """
+    return float(gap + np.sqrt(gap * (gap + 2.0)))
+
+
 def certify(
     problem: Problem, iterate: Iterate, goal: float, definite: bool, dual: float, work: Array
 ) -> Certificate:
@@ -127,25 +133,23 @@ def certify(
 def certify_start(problem: Problem, start: Start, goal: float) -> tuple[Start, Certificate | None]:
     """Certify an earlier solution for the present problem, or prepare it as a start.
 
-    How far W is from the dual point that belongs to the precision tells what it is good for: a
-    certificate, a sweep over some columns, or sweeps from that dual point, where conditional
-    variances stay positive.
+    W moves to the dual point that belongs to the precision T. How far that is tells what the start
+    is good for: a certificate, a sweep over some columns, or sweeps.
     """
     if start.precision is None:
         return start, None
-    S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
     W, theta = start.iterate.W, start.iterate.theta
     sparse = len(start.precision.values) <= SPARSE * problem.size**2
-    parts, moved, size = distance_to_feasible(S, alpha, diagonal, *start.precision, W)
+    cost, parts, moved, size = move_to_feasible(problem, W, start.precision)
     off = 0.5 * float(parts.sum()) / goal
-    if sparse and start.definite and off > HOPEFUL and size * moved <= SMALL_MOVE:
+    if sparse and off > HOPEFUL and start.radius + size * moved < 1.0:
+        # T W = I + X with |X| < 1, so that W is definite because T is.
         columns = _columns_to_sweep(parts, goal) if off <= SOME else None
-        return replace(start, columns=columns), None
-    cost, _ = move_to_feasible(problem, W, start.precision)
+        return replace(start, definite=True, columns=columns), None
     if off > (FAR if sparse else HOPEFUL):
         return replace(start, definite=False), None
     relative = np.sqrt(parts + max(parts.mean(), np.finfo(np.float64).tiny))
-    parts, spread, _ = distance_from_inverse(
+    parts, spread = distance_from_inverse(
         *start.precision, theta, W, relative, np.empty((1, len(W)))
     )
     gap = bound(float(np.sqrt(parts.sum())), spread)
@@ -165,10 +169,13 @@ def _columns_to_sweep(parts: Array, goal: float) -> Index:
     return order[np.searchsorted(below, np.sqrt(2.0 * LEFT * goal * below[-1])) :]
 
 
-def move_to_feasible(problem: Problem, W: Array, precision: Sparse) -> tuple[float, float]:
+def move_to_feasible(
+    problem: Problem, W: Array, precision: Sparse
+) -> tuple[float, Array, float, float]:
     """Move W to the dual point that belongs to a precision; see the kernel."""
-    cost, moved = make_feasible(problem.covariance, problem.alpha, problem.diagonal, *precision, W)
-    return float(cost), float(moved)
+    S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
+    cost, parts, moved, size = make_feasible(S, alpha, diagonal, *precision, W)
+    return float(cost), parts, float(moved), float(size)
 
 
 def _by_product(
@@ -176,11 +183,11 @@ def _by_product(
 ) -> Certificate:
     B, theta = iterate.B, iterate.theta
     precision = Sparse(*to_csr(B, theta))
-    cost, moved = move_to_feasible(problem, iterate.W, precision)
+    cost, _, moved, size = move_to_feasible(problem, iterate.W, precision)
     # The rows are needed together only if their norms will not do, which is likely without this.
     out = work[:1] if definite else work
     alike = np.ones_like(theta)
-    parts, spread, size = distance_from_inverse(*precision, theta, iterate.W, alike, out)
+    parts, spread = distance_from_inverse(*precision, theta, iterate.W, alike, out)
     square = float(parts.sum())
     distance = np.sqrt(square)
     # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have

@@ -39,6 +39,8 @@ class Start:
         The iterate's precision, if that is known to be positive definite.
     logdet : float
         Its log-determinant; nan if not known.
+    radius : float
+        Bound on the eigenvalues of T W - I, T the precision; inf if there is none.
     definite : bool
         Whether the iterate's W is known to be positive definite.
     columns : ndarray or None
@@ -48,6 +50,7 @@ class Start:
     iterate: Iterate
     precision: Sparse | None = None
     logdet: float = np.nan
+    radius: float = np.inf
     definite: bool = False
     columns: Index | None = None
 

@@ -11,7 +11,7 @@ from mnpca.precision._kernels.warm import (
     recall_block,
     recall_rows,
 )
-from mnpca.precision.certificate import move_to_feasible
+from mnpca.precision.certificate import largest_eigenvalue, move_to_feasible
 from mnpca.precision.iterate import Iterate, Sparse, Start
 from mnpca.precision.problem import Problem
 from mnpca.precision.result import Array, Block, Index, PrecisionResult
@@ -21,8 +21,17 @@ def restart(result: PrecisionResult, index: Index, problem: Problem) -> Start:
     """Start the problem of the variables in index from an earlier result for all variables."""
     iterate, precision = recall(result, index, problem.diagonal)
     blocks = _blocks_within(result, index)
-    definite = all(block.definite for block in blocks)
-    return Start(iterate, precision, _log_determinant(result, index, blocks, iterate), definite)
+    alone = result.block_of[index] < 0
+    if sum(len(block.index) for block in blocks) + np.count_nonzero(alone) > len(index):
+        # Parts of a component's pair are definite, but neither inverses nor of known determinant.
+        return Start(iterate, precision)
+    # The scales of the precision change with those of the variables.
+    before = result.precision.diagonal()[index]
+    logdet = np.log(before[alone]).sum() + np.log(iterate.theta / before).sum()
+    logdet += sum(block.logdet for block in blocks)
+    known = all(block.definite for block in blocks)
+    radius = largest_eigenvalue(result.duality_gap) if known else np.inf
+    return Start(iterate, precision, float(logdet), radius)
 
 
 def go_on(
@@ -65,18 +74,3 @@ def _blocks_within(result: PrecisionResult, index: Index) -> list[Block]:
     """Blocks that hold variables of index."""
     number = result.block_of[index]
     return [result._blocks[k] for k in np.flatnonzero(np.bincount(number[number >= 0]))]
-
-
-def _log_determinant(
-    result: PrecisionResult, index: Index, blocks: list[Block], iterate: Iterate
-) -> float:
-    """Log-determinant of the scaled precision; nan where it is not known.
-
-    Parts of components are principal submatrices: definite, but of unknown determinant.
-    """
-    alone = result.block_of[index] < 0
-    if sum(len(block.index) for block in blocks) + np.count_nonzero(alone) > len(index):
-        return np.nan
-    before = result.precision.diagonal()[index]
-    logdet = sum(block.logdet for block in blocks)
-    return float(logdet + np.log(before[alone]).sum() + np.log(iterate.theta / before).sum())

@@ -31,33 +31,42 @@ def make_feasible(S, alpha, diagonal, indptr, columns, values, W):
     """Move W, in place, to the dual point that belongs to a sparse precision T.
 
     It is S + alpha sign(T) on the support of T and W clipped to [S - alpha, S + alpha] elsewhere.
-    Returns tr(T W) = tr(S T) + |alpha o T|_1 and the largest row sum of W's change, in units in
-    which T has diagonal one.
+    Returns tr(T W) = tr(S T) + |alpha o T|_1; then, in units in which T has diagonal one, the
+    squares' sum of each row of the move, its largest row sum, and that of |T|.
     """
     p = S.shape[0]
     shared_row = alpha.shape[0] == 1
     weight = _root_of_diagonal(indptr, columns, values)
-    before = np.empty(p)
-    cost, largest = 0.0, 0.0
+    before, parts = np.empty(p), np.empty(p)
+    cost, moved, largest = 0.0, 0.0, 0.0
     for i in range(p):
         a = alpha[0] if shared_row else alpha[i]
         s, w = S[i], W[i]
         first, last = indptr[i], indptr[i + 1]
         for k in range(first, last):
             before[k - first] = w[columns[k]]
-        moved = 0.0
+        squares, total = 0.0, 0.0
         for j in range(p):
             x = min(max(w[j], s[j] - a[j]), s[j] + a[j])
-            moved += weight[j] * abs(x - w[j])
+            step = weight[j] * (x - w[j])
+            squares += step * step
+            total += abs(step)
             w[j] = x
+        size = 0.0
         for k in range(first, last):
             j = columns[k]
             x = diagonal[i] if j == i else s[j] + np.copysign(a[j], values[k])
-            moved += weight[j] * (abs(x - before[k - first]) - abs(w[j] - before[k - first]))
+            clip = weight[j] * (w[j] - before[k - first])
+            step = weight[j] * (x - before[k - first])
+            squares += step * step - clip * clip
+            total += abs(step) - abs(clip)
             w[j] = x
             cost += values[k] * x
-        largest = max(largest, weight[i] * moved)
-    return cost, largest
+            size += abs(values[k]) / weight[j]
+        parts[i] = weight[i] * weight[i] * squares
+        moved = max(moved, weight[i] * total)
+        largest = max(largest, size / weight[i])
+    return cost, parts, moved, largest
 
 
 @njit(cache=True, nogil=True)
@@ -69,40 +78,6 @@ def _root_of_diagonal(indptr, columns, values):
             if columns[k] == i:
                 root[i] = np.sqrt(values[k])
     return root
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def distance_to_feasible(S, alpha, diagonal, indptr, columns, values, W):
-    """How far `make_feasible` would move W, in units in which T has diagonal one.
-
-    Returns the squares' sum of each row of the move, its largest row sum, and that of |T|.
-    """
-    p = S.shape[0]
-    shared_row = alpha.shape[0] == 1
-    weight = _root_of_diagonal(indptr, columns, values)
-    parts = np.empty(p)
-    moved, largest = 0.0, 0.0
-    for i in range(p):
-        a = alpha[0] if shared_row else alpha[i]
-        s, w = S[i], W[i]
-        squares, total = 0.0, 0.0
-        for j in range(p):
-            step = weight[j] * (min(max(w[j], s[j] - a[j]), s[j] + a[j]) - w[j])
-            squares += step * step
-            total += abs(step)
-        size = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            j = columns[k]
-            x = diagonal[i] if j == i else s[j] + np.copysign(a[j], values[k])
-            clip = weight[j] * (min(max(w[j], s[j] - a[j]), s[j] + a[j]) - w[j])
-            step = weight[j] * (x - w[j])
-            squares += step * step - clip * clip
-            total += abs(step) - abs(clip)
-            size += abs(values[k]) / weight[j]
-        parts[i] = weight[i] * weight[i] * squares
-        moved = max(moved, weight[i] * total)
-        largest = max(largest, size / weight[i])
-    return parts, moved, largest
 
 
 @njit(cache=True, nogil=True)
@@ -133,15 +108,15 @@ def fill_primal(S, alpha, diagonal, B, theta, out):
 def distance_from_inverse(indptr, columns, values, theta, W, relative, out):
     """Fill out with T W - I for a sparse T, unless it has room for one row only.
 
-    Returns the squares' sum of each row, the largest row sum of |T W - I| and that of |T|, all in
-    units in which T has diagonal one: T_ij / sqrt(theta_i theta_j). Entry j of row i of |T W - I|
-    counts relative_j / relative_i times: any such sum bounds the eigenvalues, and one with
-    about the row sums of |T W - I| bounds them better.
+    Returns the squares' sum of each row and the largest row sum of |T W - I|, in units in which T
+    has diagonal one: T_ij / sqrt(theta_i theta_j). Entry j of row i of |T W - I| counts
+    relative_j / relative_i times: any such sum bounds the eigenvalues, and one with about the row
+    sums of |T W - I| bounds them better.
     """
     p = W.shape[0]
     parts = np.empty(p)
     weight = np.sqrt(theta)
-    spread, largest = 0.0, 0.0
+    spread = 0.0
     for i in range(p):
         row = out[i % len(out)]
         first, last = indptr[i], indptr[i + 1]
@@ -156,11 +131,7 @@ def distance_from_inverse(indptr, columns, values, theta, W, relative, out):
             total += abs(x) * relative[j]
         parts[i] = squares / theta[i]
         spread = max(spread, total / (weight[i] * relative[i]))
-        size = 0.0
-        for k in range(first, last):
-            size += abs(values[k]) / weight[columns[k]]
-        largest = max(largest, size / weight[i])
-    return parts, spread, largest
+    return parts, spread
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

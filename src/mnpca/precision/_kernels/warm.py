@@ -13,9 +13,17 @@ def recall_block(block, position, diagonal, scale, W):
     for r in range(len(position)):
         if position[r] >= 0:
             scale[position[r]] = np.sqrt(diagonal[position[r]] / block[r, r])
+    in_order = True
     for r in range(len(position)):
-        if position[r] >= 0:
-            source, row, unit = block[r], W[position[r]], scale[position[r]]
+        in_order &= position[r] == r
+    for r in range(len(position)):
+        if position[r] < 0:
+            continue
+        source, row, unit = block[r], W[position[r]], scale[position[r]]
+        if in_order:  # the usual case, and a loop that vectorises
+            for c in range(len(position)):
+                row[c] = source[c] * (unit * scale[c])
+        else:
             for c in range(len(position)):
                 if position[c] >= 0:
                     row[position[c]] = source[c] * (unit * scale[position[c]])
