@@ -41,3 +41,19 @@ def test_scales_follow_the_units_of_the_data(unit):
     scaled_row, scaled_col = robust_scales(unit * residual)
     np.testing.assert_allclose(scaled_row, row, rtol=1e-12)
     np.testing.assert_allclose(scaled_col, unit * col, rtol=1e-12)
+
+
+def test_a_column_that_is_mostly_zero_keeps_its_other_entries():
+    rng = np.random.default_rng(1000)
+    Y = rng.normal(size=(100, 30))
+    Y[:, 0] = np.where(rng.random(100) < 0.4, 1.0 + rng.random(100), 0.0)
+    Y[7, 1] = 50.0
+    _, outliers = clean_cells(Y, lambda _: 1)
+    assert outliers[7, 1]
+    assert outliers[:, 0].mean() < 0.05
+
+
+def test_sparse_counts_are_refused():
+    counts = np.random.default_rng(1000).poisson(0.2, size=(60, 40)).astype(float)
+    with pytest.raises(ValueError, match="robust=False"):
+        clean_cells(counts, lambda _: 1)

@@ -18,7 +18,7 @@ ROUNDS = 6
 SETTLED = 1e-4
 #: Median absolute deviation of a standard normal variable.
 NORMAL_MAD = 0.6745
-#: Smallest scale of a row or column, as a share of the mean size: at least half of it is constant.
+#: Smallest scale of a row or column, as a share of the mean size.
 SMALLEST_SCALE = 1e-6
 
 
@@ -26,7 +26,8 @@ def robust_scales(residual: FloatArray, sweeps: int = 10) -> tuple[FloatArray, F
     """Return standard deviations r_i c_j from medians, r with geometric mean one.
 
     ``r_i = median_j |e_ij| / c_j / 0.6745`` and the same along columns, in turn: half of the
-    entries of a row or column may be anything.
+    entries of a row or column may be anything. Where more than half of them are zero, as in
+    counts, the root mean square takes the median's place.
     """
     size = np.abs(residual)
     unit = max(float(size.mean()), np.finfo(float).tiny)
@@ -34,10 +35,17 @@ def robust_scales(residual: FloatArray, sweeps: int = 10) -> tuple[FloatArray, F
     col = np.ones(residual.shape[1])
     row = np.ones(residual.shape[0])
     for _ in range(sweeps):
-        row = np.maximum(np.median(size / col, axis=1) / NORMAL_MAD, SMALLEST_SCALE)
+        row = _typical_size(size / col, axis=1)
         row /= geometric_mean(row)
-        col = np.maximum(np.median(size / row[:, None], axis=0) / NORMAL_MAD, SMALLEST_SCALE)
+        col = _typical_size(size / row[:, None], axis=0)
     return row, unit * col
+
+
+def _typical_size(size: FloatArray, axis: int) -> FloatArray:
+    typical = np.median(size, axis=axis) / NORMAL_MAD
+    if not np.all(typical > 0.0):
+        typical = np.where(typical > 0.0, typical, np.sqrt(np.mean(size**2, axis=axis)))
+    return np.maximum(typical, SMALLEST_SCALE)
 
 
 def find_outliers(Y: FloatArray, signal: FloatArray) -> BoolArray:
@@ -71,8 +79,22 @@ def clean_cells(
     cleaned : array of shape (n, p)
         Y with the outliers replaced.
     outliers : boolean array of shape (n, p)
+
+    Raises
+    ------
+    ValueError
+        If more than half of the entries are equal, as in sparse counts: the others are not gross
+        errors.
     """
-    signal = np.broadcast_to(np.median(Y, axis=0), Y.shape)
+    middle = np.median(Y, axis=0)
+    varying = np.ptp(Y, axis=0) > 0.0
+    if varying.any() and np.mean((middle == Y)[:, varying]) > 0.5:
+        raise ValueError(
+            "robust=True calls an entry an outlier by comparison with the others, and more than "
+            "half of the entries of X are the same in their columns. Use robust=False, or leave "
+            "out columns that hardly vary."
+        )
+    signal = np.broadcast_to(middle, Y.shape)
     outliers = find_outliers(Y, signal)
     rank = choose_rank(np.where(outliers, signal, Y))
     for _ in range(ROUNDS):
