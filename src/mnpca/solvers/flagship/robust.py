@@ -32,8 +32,8 @@ def robust_scales(residual: FloatArray, sweeps: int = 10) -> tuple[FloatArray, F
     size = np.abs(residual)
     unit = max(float(size.mean()), np.finfo(float).tiny)
     size = size / unit  # so that the floor is a share of the mean, whatever the units
-    col = np.ones(residual.shape[1])
-    row = np.ones(residual.shape[0])
+    col: FloatArray = np.ones(residual.shape[1])
+    row: FloatArray = np.ones(residual.shape[0])
     for _ in range(sweeps):
         row = _typical_size(size / col, axis=1)
         row /= geometric_mean(row)
@@ -45,7 +45,7 @@ def _typical_size(size: FloatArray, axis: int) -> FloatArray:
     typical = np.median(size, axis=axis) / NORMAL_MAD
     if not np.all(typical > 0.0):
         typical = np.where(typical > 0.0, typical, np.sqrt(np.mean(size**2, axis=axis)))
-    return np.maximum(typical, SMALLEST_SCALE)
+    return np.asarray(np.maximum(typical, SMALLEST_SCALE))
 
 
 def find_outliers(Y: FloatArray, signal: FloatArray) -> BoolArray:
