@@ -79,6 +79,34 @@ def test_arrays(tmp_path):
     assert read.labels.tolist() == GROUPS
 
 
+def test_names_and_labels_of_sparse_archives(tmp_path):
+    sp.save_npz(tmp_path / "plain.npz", sp.csr_array(VALUES))
+    with np.load(tmp_path / "plain.npz") as parts:
+        np.savez(tmp_path / "a.npz", **parts, row_names=np.array(ROWS), group=np.array(GROUPS))
+    read = read_table(tmp_path / "a.npz", labels="group")
+    np.testing.assert_array_equal(read.values, VALUES)
+    assert read.row_names == ROWS
+    assert (read.labels.tolist(), read.label_name) == (GROUPS, "group")
+
+
+@pytest.mark.parametrize("key", ["row_names", "column_names", "group"])
+def test_names_that_do_not_fit_are_refused(tmp_path, key):
+    np.savez(tmp_path / "a.npz", X=VALUES, **{key: np.array(ROWS[:3])})
+    with pytest.raises(DataError, match=f"'{key}' does not have one entry for each of the"):
+        read_table(tmp_path / "a.npz", labels="group" if key == "group" else None)
+    length = 4 if key == "column_names" else 6
+    np.savez(tmp_path / "b.npz", X=VALUES, **{key: np.array(ROWS[:length], dtype=object)})
+    with pytest.raises(DataError, match=rf"'{key}' holds Python objects; save it with .astype"):
+        read_table(tmp_path / "b.npz", labels="group" if key == "group" else None)
+
+
+def test_marks_inside_quoted_names_separate_nothing(tmp_path):
+    text = '"length, cm";"width, cm";"a, b, c"\n1;2;3\n4;5;6\n'
+    table = read_table(write(tmp_path / "a.csv", text))
+    assert table.column_names == ["length, cm", "width, cm", "a, b, c"]
+    assert table.values.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
 def test_text_without_header_and_as_r_writes_it(tmp_path):
     plain = write(tmp_path / "plain.csv", "1,2\n3,4\n")
     assert read_table(plain).values.tolist() == [[1, 2], [3, 4]]
@@ -164,6 +192,7 @@ WRONG = {
     "junk.csv": (b"\x00\x01\x02" * 100, "not a text file"),
     "latin.csv": ("näme,b\n1,2\n".encode("latin-1"), "UTF-8"),
     "latin_cell.csv": ("name,b\nä,2\n".encode("latin-1"), "UTF-8"),
+    "spreadsheet.txt": ("a\tb\n1\t2\n".encode("utf-16"), "UTF-8"),
     "ragged.csv": ("a,b\n1,2\n1,2,3,4\n", "not a table"),
     "header_short.csv": ("a,b\n1,2,3,4\n", "not a table"),
     "mixed.csv": ("a,b\n1,2\n2,x\n", "mixes numbers and text"),

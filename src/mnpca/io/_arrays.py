@@ -13,6 +13,7 @@ from mnpca.io._table import (
     check_matrix,
     check_shape,
     listed,
+    quoted,
 )
 
 #: What a dense matrix is called in an NPZ file, in the order in which it is looked for.
@@ -50,15 +51,21 @@ def read_npz(path, labels=None):
                     shapes[name.removesuffix(".npy")] = _npy_shape(member)
     with np.load(path, allow_pickle=False) as arrays:
         if shapes.keys() >= _SPARSE_NAMES:
-            return Table(_sparse_values(path, arrays), labels=_npz_labels(arrays, labels, shapes))
-        name = _matrix_name(shapes)
-        check_shape(*shapes[name])
-        values = check_matrix(arrays[name])
+            values = _sparse_values(path, arrays)
+        else:
+            name = _matrix_name(shapes)
+            check_shape(*shapes[name])
+            values = check_matrix(arrays[name])
+        n_rows, n_columns = values.shape
+        if labels is not None and labels not in shapes:
+            raise DataError(
+                f"no array {quoted(labels)} for --labels; the file holds {listed(shapes)}."
+            )
         return Table(
             values,
-            row_names=_npz_names(arrays, "row_names", shapes, len(values)),
-            column_names=_npz_names(arrays, "column_names", shapes, values.shape[1]),
-            labels=_npz_labels(arrays, labels, shapes, len(values)),
+            row_names=_npz_names(arrays, "row_names", shapes, n_rows, "row"),
+            column_names=_npz_names(arrays, "column_names", shapes, n_columns, "column"),
+            labels=None if labels is None else _npz_texts(arrays, labels, shapes, n_rows, "row"),
             label_name=labels,
         )
 
@@ -108,17 +115,19 @@ def _sparse_values(path, arrays):
     return check_matrix(matrix.toarray())
 
 
-def _npz_names(arrays, key, shapes, length):
-    if shapes.get(key) != (length,):
-        return None
-    return [str(name) for name in arrays[key]]
+def _npz_names(arrays, key, shapes, length, side):
+    return _npz_texts(arrays, key, shapes, length, side).tolist() if key in shapes else None
 
 
-def _npz_labels(arrays, labels, shapes, length=None):
-    if labels is None:
-        return None
-    if labels not in shapes:
-        raise DataError(f"no array {labels!r} for --labels; the file holds {listed(shapes)}.")
-    if len(shapes[labels]) != 1 or (length is not None and shapes[labels] != (length,)):
-        raise DataError(f"the array {labels!r} of --labels does not have one entry per row.")
-    return arrays[labels].astype(str)
+def _npz_texts(arrays, key, shapes, length, side):
+    """Return an array of texts that must have one for every row or column."""
+    if shapes[key] != (length,):
+        raise DataError(
+            f"the array {quoted(key)} does not have one entry for each of the {length} {side}s."
+        )
+    try:
+        return arrays[key].astype(str)
+    except ValueError as error:  # NumPy's, for a pickle
+        raise DataError(
+            f"the array {quoted(key)} holds Python objects; save it with .astype(str)."
+        ) from error

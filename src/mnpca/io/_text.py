@@ -1,7 +1,9 @@
 """Reader of CSV and TSV files."""
 
+import codecs
 import csv
 import io
+import re
 import warnings
 
 from mnpca.io._frames import table_from_frame
@@ -22,7 +24,8 @@ def read_text(path, labels=None):
     first_line = _survey(path)
     if first_line.count('"') % 2:
         raise DataError("a quoted column name is not closed on the first line.")
-    delimiter = max(",;\t", key=first_line.count)
+    # A mark inside a quoted name separates nothing.
+    delimiter = max(",;\t", key=re.sub(r'"[^"]*"', "", first_line).count)
     header = [cell.strip() for cell in next(csv.reader([first_line], delimiter=delimiter))]
     has_header = not all(_is_number(cell) for cell in header)
     frame = _read_cells(path, delimiter, skip=int(has_header))
@@ -75,6 +78,8 @@ def _survey(path):
     head = io.BytesIO()
     with open(path, "rb") as stream:
         while chunk := stream.read(_CHUNK):
+            if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise DataError(_NOT_UTF8)  # as spreadsheets write "Unicode text"
             if b"\0" in chunk:
                 raise DataError("not a text file: it holds bytes that no text has.")
             newline = chunk.rfind(b"\n")
