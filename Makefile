@@ -2,11 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+STAMP := $(VENV)/.installed-test
 
 .PHONY: demo test test-array-api test-lowest test-newest lint types docs check clean
 
-demo: $(STAMP)
+demo: $(VENV)/.installed-app
 	$(BIN)/python -m mnpca demo
 
 # One thread a worker: BLAS threads of two workers on two cores would wait for each other.
@@ -37,10 +37,11 @@ docs: $(STAMP)
 
 check: test lint types docs
 
-$(STAMP): pyproject.toml
+# One of the package's extras: "test", or "app", which is enough for the demonstration.
+$(VENV)/.installed-%: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
 	touch $@
 
 clean:
