@@ -116,6 +116,35 @@ def test_text_without_header_and_as_r_writes_it(tmp_path):
     assert read_table(from_r).column_names == ["a", "b"]
 
 
+@pytest.mark.parametrize("gap", ["", "NA", "nan", "NULL"])
+def test_a_first_line_with_a_gap_is_no_header(tmp_path, gap):
+    table = read_table(write(tmp_path / "a.csv", f"1,{gap},3\n4,5,6\n"))
+    np.testing.assert_array_equal(table.values, [[1, np.nan, 3], [4, 5, 6]])
+    assert table.column_names is None
+
+
+def test_a_first_line_that_begins_empty_is_the_header_as_pandas_writes_it(tmp_path):
+    pd.DataFrame([[1.5, 2], [3, 4]]).to_csv(tmp_path / "a.csv")
+    table = read_table(tmp_path / "a.csv")
+    assert table.values.tolist() == [[1.5, 2], [3, 4]]
+    assert (table.row_names, table.column_names) == (["0", "1"], ["0", "1"])
+
+
+@pytest.mark.parametrize("header", ["a,b\n", "a,b,\n", "a,b,,\n", ""])
+def test_separators_after_the_last_cell_are_no_columns(tmp_path, header):
+    """Nor is the first column taken for row names then."""
+    table = read_table(write(tmp_path / "a.csv", header + "1,2,,\n3,4,,\n"))
+    assert table.values.tolist() == [[1, 2], [3, 4]]
+    assert table.row_names is None
+    assert table.column_names == (["a", "b"] if header else None)
+
+
+def test_a_nameless_column_with_cells_stays(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "a,b,,\n1,2,,5\n3,4,,6\n"))
+    assert table.column_names == ["a", "b", "", ""]
+    assert table.values[:, 3].tolist() == [5, 6]
+
+
 def test_first_column_of_text_names_the_rows(tmp_path):
     table = read_table(write(tmp_path / "a.csv", "\ufeffgene,s1,s2\nTP53,1,2\n=cmd,3,4\n"))
     assert table.row_names == ["TP53", "=cmd"]

@@ -45,7 +45,8 @@ def table_from_frame(frame, names, row_names, labels):
         )
     if not numbers:
         raise DataError(
-            "not a matrix: no column holds numbers (decimals need a point, not a comma)."
+            "not a matrix: no column holds numbers (in text files, commas, semicolons or tabs "
+            "separate the columns, and decimals need a point)."
         )
     values = np.empty((len(frame), len(numbers)))
     for at, (_, column) in enumerate(numbers):

@@ -14,12 +14,17 @@ _NOT_UTF8 = "not a text file in UTF-8; save it as UTF-8, or give it the ending o
 #: Headers under which other programs write the row names.
 _INDEX_NAMES = {"", "unnamed: 0", "index", "id", "rownames", "row_names", "row.names"}
 
+#: What stands for a missing value, beside nan, in a first line that is no header.
+_MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null", "None"}
+
 
 def read_text(path, labels=None):
     """Read a delimited text file: comma, semicolon or tab, with or without a header.
 
-    A first line with any cell that is not a number is the header. The first column holds the
-    row names if it is text, or if the header calls it nothing (as pandas and R write it).
+    A first line that is not all numbers and missing values is the header; so is one that begins
+    with an empty cell, as pandas writes it. The first column holds the row names if it is text, or
+    if the header calls it nothing (as pandas and R write it). Empty columns without a name at the
+    end, of a separator after the last cell, are left out.
     """
     first_line = _survey(path)
     if first_line.count('"') % 2:
@@ -27,10 +32,11 @@ def read_text(path, labels=None):
     # A mark inside a quoted name separates nothing.
     delimiter = max(",;\t", key=re.sub(r'"[^"]*"', "", first_line).count)
     header = [cell.strip() for cell in next(csv.reader([first_line], delimiter=delimiter))]
-    has_header = not all(_is_number(cell) for cell in header)
+    has_header = not _is_data(header)
     frame = _read_cells(path, delimiter, skip=int(has_header))
     if not has_header:
-        return table_from_frame(frame, None, None, labels)
+        return table_from_frame(_without_empty_end(frame, [])[0], None, None, labels)
+    frame, header = _without_empty_end(frame, header)
     if frame.shape[1] == len(header) + 1:  # R leaves out the header of the row names
         header = ["", *header]
     if frame.shape[1] != len(header):
@@ -42,6 +48,14 @@ def read_text(path, labels=None):
         row_names = ["" if name != name else str(name) for name in frame.iloc[:, 0]]
         frame, header = frame.iloc[:, 1:], header[1:]
     return table_from_frame(frame, header, row_names, labels)
+
+
+def _without_empty_end(frame, header):
+    """Return frame and header without columns at the end that have no name and no cells."""
+    width = frame.shape[1]
+    while width > 1 and not "".join(header[width - 1 :]) and frame.iloc[:, width - 1].isna().all():
+        width -= 1
+    return frame.iloc[:, :width], header[:width]
 
 
 def _read_cells(path, delimiter, *, skip):
@@ -120,6 +134,12 @@ def _first_record(data):
     except UnicodeDecodeError as error:
         raise DataError(_NOT_UTF8) from error
     return text
+
+
+def _is_data(cells):
+    """Tell whether a first line is one of the table, and not its header."""
+    present = [cell for cell in cells if cell not in _MISSING]
+    return cells[0] != "" and bool(present) and all(_is_number(cell) for cell in present)
 
 
 def _is_number(cell):
