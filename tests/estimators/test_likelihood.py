@@ -98,6 +98,37 @@ def test_selection_keeps_the_path(data, rule):
     pd.DataFrame({key: path[key] for key in ("alpha", "bic", "n_edges")})
 
 
+@pytest.mark.parametrize("options", [{}, {"scale_free": True}, {"alpha_row": 0}])
+@pytest.mark.parametrize("scale", [1e-4, 1e3])
+def test_units_do_not_matter_to_bic(data, scale, options):
+    one = LikelihoodMNPCA(2, **options).fit(data.Y)
+    other = LikelihoodMNPCA(2, **options).fit(scale * data.Y)
+    assert one.col_precision_.nnz > 40
+    assert other.unit_ == pytest.approx(scale * one.unit_)
+    np.testing.assert_allclose(other.denoise(), scale * one.denoise(), atol=1e-8 * scale)
+    np.testing.assert_allclose(
+        other.col_precision_.toarray() * scale**2, one.col_precision_.toarray(), atol=1e-8
+    )
+
+
+def test_penalties_found_by_bic_are_those_of_the_data_in_their_unit(data):
+    chosen = LikelihoodMNPCA(2).fit(data.Y)
+    given = LikelihoodMNPCA(2, alpha_row=chosen.alpha_row_, alpha_col=chosen.alpha_col_)
+    given.fit(data.Y / chosen.unit_)
+    assert given.unit_ == 1.0
+    np.testing.assert_allclose(given.objective_history_, chosen.objective_history_, rtol=1e-10)
+    np.testing.assert_allclose(chosen.unit_ * given.denoise(), chosen.denoise(), atol=1e-10)
+
+
+def test_bic_of_an_exact_signal():
+    """Without any noise there is no unit to find, and no network."""
+    rows = np.outer(np.arange(1.0, 13.0), np.arange(1.0, 8.0))
+    model = LikelihoodMNPCA(1).fit(rows)
+    np.testing.assert_allclose(model.denoise(), rows, rtol=1e-10)
+    assert model.unit_ == pytest.approx(np.sqrt(np.mean(np.var(rows, axis=0))))
+    assert model.row_precision_.nnz == 12
+
+
 def test_a_side_switched_off(data):
     model = LikelihoodMNPCA(2, alpha_row=0.0, alpha_col=0.2).fit(data.Y)
     assert (model.row_precision_ != sp.eye_array(60)).nnz == 0

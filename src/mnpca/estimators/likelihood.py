@@ -1,6 +1,8 @@
 """MN-PCA by penalised likelihood, as a scikit-learn estimator."""
 
+import math
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
@@ -10,12 +12,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mnpca.engines.arrays import astype, lives_elsewhere, namespace, to_numpy
+from mnpca.engines.arrays import astype, inner, lives_elsewhere, namespace, to_numpy
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._elsewhere import place_results
 from mnpca.estimators._refit import RefitMixin
 from mnpca.model.gauge import normalise_gauge
 from mnpca.model.gpca import identify
+from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
 from mnpca.model.sparse import repeated, side_by_side
@@ -24,6 +27,9 @@ from mnpca.selection.rank import choose_rank
 from mnpca.solvers.likelihood import fit_likelihood
 from mnpca.solvers.low_rank_step import svd_start
 from mnpca.solvers.missing.refit import Solution
+
+# A residual below this share of the data is rounding.
+EXACT = 1e-10
 
 _ALPHA = [Interval(Real, 0, None, closed="left"), StrOptions(set(RULES)), "array-like"]
 
@@ -54,17 +60,20 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         Penalties of the two precisions. Larger values give fewer edges; 0 switches the network of
         that side off (its precision is the identity); with several matrices, whose likelihood has
         a maximum, 0 is no penalty. "bic" chooses by the Bayesian information
-        criterion on the residual of the truncated SVD as the paper prints it, "bic-authors" with
-        the grid and the count of the paper's program. A symmetric matrix gives every entry a
-        penalty of its own: a mask has large entries where there may be no edge.
+        criterion on the residual of the truncated SVD as the paper prints it, with X divided by
+        `unit_` first, so that the units of X do not matter. "bic-authors" has the grid and the
+        count of the paper's program, for noise of about unit variance. A symmetric matrix gives
+        every entry a penalty of its own: a mask has large entries where there may be no edge.
     penalize_diagonal : bool, default=True
         Whether the diagonals of the precisions are penalised too.
     scale_free : bool, default=False
         Whether the penalty of a side is multiplied by the mean precision of the other,
         ``exp(logdet(B)/p)`` or ``exp(logdet(A)/n)``. The common scale of A and B is free; in the
         objective above the best scale leaves only the product ``alpha_row * alpha_col`` to count.
-        With True each penalty keeps the meaning that the criterion gave it, and the fit recovers
-        more where the noise is strong.
+        With True each penalty keeps the meaning that the criterion gave it, whatever the scale of
+        the noise: more edges are found, right and wrong ones, and signals under strong noise are
+        recovered a little better, in up to twice the time. Use it with "bic-authors", or where
+        the two penalties are given and differ.
     ridge : float, default=0.0
         Weight of ``tr(X'AX) + tr(W'BW)``; a small one keeps the regressions for X and W regular.
     start : {"best", "svd", "scales"}, default="best"
@@ -101,12 +110,14 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0``.
     alpha_row_, alpha_col_ : float or ndarray
-        Penalties used.
+        Penalties used, of X divided by `unit_`.
+    unit_ : float
+        Root mean square of the residual of the truncated SVD, where a penalty is "bic"; else 1.
     selection_ : Bunch
         ``row`` and ``col``: the whole path of the criterion (arrays ``alpha``, ``bic`` and
         ``n_edges``, and ``best``), or None where the penalty was given.
     objective_history_ : ndarray
-        Objective at the start and after every iteration; it never rises.
+        Objective, of X divided by `unit_`, at the start and after every iteration; it never rises.
     n_iter_ : int
         Iterations made.
     converged_ : bool
@@ -273,8 +284,9 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         return self
 
     def _solve(self, data, rank, penalty, report, resume):
-        return fit_likelihood(
-            data,
+        """Fit X divided by its unit, and return the fit of X."""
+        fit = fit_likelihood(
+            data / self.unit_ if self.unit_ != 1.0 else data,
             rank,
             penalty,
             start=self.start,
@@ -284,6 +296,11 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
             n_matrices=self.n_matrices_ or 1,
             report=report,
             resume=resume,
+        )
+        return replace(
+            fit,
+            signal=LowRank(fit.signal.left * self.unit_, fit.signal.right),
+            col_precision=fit.col_precision / self.unit_**2,
         )
 
     def _solver(self, data, rank):
@@ -303,12 +320,21 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         self._warn_unless_converged()
 
     def _choose_penalty(self, data, rank):
-        """Set and return the penalties: those given, or chosen on the residual of the SVD."""
+        """Set and return the penalties: those given, or chosen on the residual of the SVD.
+
+        Sets the unit of X in which they are meant, too. The grid of the paper, and its objective,
+        take the noise to have about unit variance.
+        """
         self.selection_ = Bunch(row=None, col=None)
+        self.unit_ = 1.0
         asked = {"row": self.alpha_row, "col": self.alpha_col}
         sizes = {"row": data.shape[0] // (self.n_matrices_ or 1), "col": data.shape[1]}
-        if any(isinstance(alpha, str) for alpha in asked.values()):
+        rules = [alpha for alpha in asked.values() if isinstance(alpha, str)]
+        if rules:
             residual = data - svd_start(data, rank).dense()
+        if "bic" in rules:
+            self.unit_ = _unit(data, residual)
+            residual = residual / self.unit_
         chosen = {}
         for side, alpha in asked.items():
             if isinstance(alpha, str):
@@ -349,6 +375,14 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
             ConvergenceWarning,
             stacklevel=4,
         )
+
+
+def _unit(data, residual):
+    """Return the root mean square of the noise; of the data where these leave only rounding."""
+    total, left = (
+        math.sqrt(inner(rows, rows) / math.prod(rows.shape)) for rows in (data, residual)
+    )
+    return left if left > EXACT * total else total
 
 
 def _check_maximum_exists(n_matrices, sizes, rank, alpha):
