@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from mnpca.experiments.cells import Cell, Outcome
 from mnpca.experiments.document import fill, main
@@ -44,6 +45,16 @@ def test_blocks_are_written_and_text_stays(tmp_path):
     page.write_text(PAGE)
     main([str(tmp_path / "results"), str(page)])
     assert page.read_text() == text
+
+
+def test_a_folder_without_results_leaves_the_page_as_it_is(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    with pytest.raises(SystemExit):
+        main([str(tmp_path / "none"), str(page)])
+    assert "there is no results.csv" in capsys.readouterr().err
+    assert page.read_text() == PAGE
+    assert not (tmp_path / "none").exists()
 
 
 def test_methods_of_a_block(tmp_path):

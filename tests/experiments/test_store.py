@@ -54,6 +54,23 @@ def test_a_kill_at_any_byte_loses_at_most_the_last_cell(tmp_path):
         assert len(ResultStore(folder)) == len(CELLS)
 
 
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"mine", b"\xff\xfe\x00"])
+def test_a_file_of_somebody_else_is_left_alone(tmp_path, content):
+    (tmp_path / "results.csv").write_bytes(content)
+    with pytest.raises(ValueError, match="does not hold results of mnpca reproduce"):
+        ResultStore(tmp_path)
+    assert (tmp_path / "results.csv").read_bytes() == content
+
+
+def test_a_damaged_row_is_named(tmp_path):
+    path = filled(tmp_path).path
+    damaged = path.read_text().replace("psnr,0.1,", "psnr,0.1 dB,", 1)
+    path.write_text(damaged)
+    with pytest.raises(ValueError, match=r"row 'toy,c=8,a,0,psnr,0.1 dB.*Remove the rows"):
+        ResultStore(tmp_path)
+    assert path.read_text() == damaged
+
+
 def test_finished_cells_are_not_computed_again(tmp_path):
     store = filled(tmp_path)
 

@@ -15,7 +15,7 @@ import mnpca
 from mnpca.experiments.catalogue import EXPERIMENTS
 from mnpca.experiments.deviations import deviations
 from mnpca.experiments.present import term_pairs
-from mnpca.experiments.store import ResultStore
+from mnpca.experiments.store import RESULTS, ResultStore
 from mnpca.experiments.tables import averages, beside_paper, heading, markdown
 
 _BLOCK = re.compile(r"(<!-- results: (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -75,7 +75,10 @@ def main(arguments=None):
     parser.add_argument("results", type=Path, help="folder of mnpca reproduce")
     parser.add_argument("page", type=Path, nargs="?", default=Path("docs/reproduction.md"))
     options = parser.parse_args(arguments)
-    options.page.write_text(fill(options.page.read_text(), ResultStore(options.results)))
+    if not (options.results / RESULTS).is_file():
+        parser.error(f"there is no {RESULTS} in {str(options.results)!r}.")
+    page = options.page.read_text(encoding="utf-8")
+    options.page.write_text(fill(page, ResultStore(options.results)), encoding="utf-8")
 
 
 if __name__ == "__main__":

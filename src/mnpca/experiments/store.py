@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from mnpca.experiments.cells import Cell
+from mnpca.persistence import atomic_write, remove_leftovers
 
+RESULTS = "results.csv"
 COLUMNS = ("experiment", "data", "method", "seed", "metric", "value", "note")
 # The last row of a cell; a cell without it was cut off and is computed again.
 LAST_METRIC = "seconds"
@@ -25,29 +27,51 @@ class ResultStore:
     ----------
     folder : path
         Where ``results.csv`` and the folder ``arrays`` are kept.
+
+    Raises
+    ------
+    ValueError
+        If ``results.csv`` is there and not a file of results; it is left as it is.
     """
 
     def __init__(self, folder):
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.path = self.folder / "results.csv"
+        self.path = self.folder / RESULTS
         self._rows = {}
         self._open()
 
     def _open(self):
-        text = self.path.read_text() if self.path.exists() else ""
+        text = ""
+        if self.path.exists():
+            text = self.path.read_text(encoding="utf-8", errors="replace")
+        header = _as_text([COLUMNS])
+        if not (text.startswith(header) or header.startswith(text)):
+            raise ValueError(
+                f"{str(self.path)!r} does not hold results of mnpca reproduce; name another folder."
+            )
         complete = text[: text.rfind("\n") + 1]
         pending = {}
         for row in csv.reader(io.StringIO(complete)):
             if len(row) != len(COLUMNS) or row[0] == COLUMNS[0]:
                 continue
-            cell = Cell(row[0], row[1], row[2], int(row[3]))
-            pending.setdefault(cell, []).append((row[4], float(row[5]), row[6]))
-            if row[4] == LAST_METRIC:
+            cell, measured = self._parsed(row)
+            pending.setdefault(cell, []).append(measured)
+            if measured[0] == LAST_METRIC:
                 self._rows[cell] = pending.pop(cell)
-        kept = _as_text([COLUMNS]) + "".join(_cell_text(c, rows) for c, rows in self._rows.items())
+        kept = header + "".join(_cell_text(c, rows) for c, rows in self._rows.items())
         if kept != text:
             _replace(self.path, kept.encode())
+
+    def _parsed(self, row):
+        """Return the cell of a row, and its (metric, value, note)."""
+        try:
+            return Cell(*row[:3], int(row[3])), (row[4], float(row[5]), row[6])
+        except ValueError as error:
+            raise ValueError(
+                f"{str(self.path)!r} is damaged: in the row {','.join(row)[:80]!r} the seed or the "
+                "value is no number. Remove the rows of that cell and run again."
+            ) from error
 
     def __contains__(self, cell):
         return cell in self._rows
@@ -105,9 +129,6 @@ def _as_text(rows):
 
 def _replace(path, content):
     """Write a file whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as stream:
+    remove_leftovers(path)
+    with atomic_write(path) as stream:
         stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(partial, path)
