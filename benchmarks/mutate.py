@@ -1,15 +1,15 @@
 """Mutation testing: change one operator or constant, and see whether a test notices.
 
     python benchmarks/mutate.py model --seed 1000
-    python benchmarks/mutate.py precision --only kernels --interpreted --longest 3
+    python benchmarks/mutate.py precision --interpreted --longest 0.5
 
 A mutant is one change of the syntax tree of a file in `model/` or `precision/`. pytest collects
 the tests of that folder once. Then every mutant gets a fork of that process, in which the changed
 function replaces the original one (no file is changed), and the tests that call the function run
 until one fails, the quickest first. A mutant is killed if a test fails or takes far longer than
 without the change. Changes outside functions are imported afresh. Compiled kernels can only be
-changed with `--interpreted`, which switches numba's compiler off. `mutants.py` says
-what is changed.
+changed with `--interpreted`, which switches numba's compiler off; tests that fail or take too long
+without it are left out. `mutants.py` says what is changed.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import gc
 import importlib.abc
 import importlib.util
 import json
+import math
 import os
 import random
 import resource
@@ -86,7 +87,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self.code, module.__dict__)
 
 
-ARGUMENTS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "-s", "-x"]
+ARGUMENTS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "-s"]
 
 
 def run_afresh(mutant, names):
@@ -96,7 +97,7 @@ def run_afresh(mutant, names):
         if (getattr(module, "__file__", None) or "").startswith((f"{ROOT}/src", f"{ROOT}/tests")):
             del sys.modules[name]
     sys.meta_path.insert(0, Finder(mutant))
-    return int(pytest.main([*ARGUMENTS, *names]))
+    return int(pytest.main([*ARGUMENTS, "-x", *names]))
 
 
 def run_items(session, items):
@@ -150,17 +151,22 @@ def forked(work, seconds):
     return None
 
 
+def _too_long(number, frame):
+    raise TimeoutError("longer than a test may take")
+
+
 class Baseline:
     """Runs every test without a change: how long it takes, and which functions it calls."""
 
-    def __init__(self, session, part, kept):
-        """Leave out tests that the file `kept` knows."""
-        folder = str(ROOT / "src/mnpca" / part)
+    def __init__(self, session, part, options):
+        """Leave out tests that the file of an earlier baseline knows."""
+        folder, kept = str(ROOT / "src/mnpca" / part), options.baseline
         self.notes = json.loads(kept.read_text()) if kept and kept.exists() else {}
         items = [item for item in session.items if item.nodeid not in self.notes]
+        most = options.longest if options.interpreted else None
         with tempfile.TemporaryDirectory() as scratch:
             notes = Path(scratch, "notes.json")
-            if forked(lambda: self._record(session, items, folder, notes), 1200) != 0:
+            if forked(lambda: self._record(session, items, folder, notes, most), 1200) != 0:
                 tail = notes.read_text() if notes.exists() else "nothing was recorded"
                 sys.exit(f"the tests fail or hang without any change: {tail[-500:]}")
             self.notes |= json.loads(notes.read_text())
@@ -168,9 +174,11 @@ class Baseline:
             kept.write_text(json.dumps(self.notes))
 
     @staticmethod
-    def _record(session, items, folder, notes):
+    def _record(session, items, folder, notes, most):
+        """Write down time and calls of every test; with `most`, only of those that pass in it."""
         called, record = set(), {}
         notes.write_text("{}")
+        signal.signal(signal.SIGPROF, _too_long)
 
         def trace(frame, event, argument):
             code = frame.f_code
@@ -180,10 +188,17 @@ class Baseline:
         for item in items:
             called.clear()
             begin = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, most or 0)
             sys.settrace(trace)
-            run_items(session, [item])
+            try:
+                run_items(session, [item])
+            except TimeoutError:  # it came to pytest's own code, not to the test's
+                session.testsfailed = 1
             sys.settrace(None)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             seconds = time.process_time() - begin
+            if session.testsfailed and most is not None:
+                session.testsfailed, seconds = 0, math.inf
             record[item.nodeid] = {"seconds": seconds, "calls": sorted(called)}
             notes.write_text(json.dumps(record))
             if session.testsfailed:
@@ -215,6 +230,7 @@ class Mutation:
     def __init__(self, part, options):
         self.part, self.options = part, options
         self.counts = Counter()
+        self.possible = 0
 
     def pytest_configure(self, config):
         """Let failing examples be as they are: not made smaller, the same each time."""
@@ -226,9 +242,10 @@ class Mutation:
 
     def pytest_runtestloop(self, session):
         """Run the baseline, then every mutant."""
-        baseline = Baseline(session, self.part, self.options.baseline)
-        slow = [item.nodeid for item in session.items if baseline.seconds(item) > 5]
-        print(f"\n{len(session.items)} tests, over 5 s: {slow}", flush=True)
+        baseline = Baseline(session, self.part, self.options)
+        slow = [i.nodeid for i in session.items if 5 < baseline.seconds(i) < math.inf]
+        left_out = sum(baseline.seconds(item) == math.inf for item in session.items)
+        print(f"\n{len(session.items)} tests, {left_out} left out, over 5 s: {slow}", flush=True)
         # Compiled kernels that are loaded here need not be loaded in every fork.
         run_items(session, [i for i in session.items if baseline.seconds(i) < LOADING])
         known = Known(self.options.results)
@@ -293,10 +310,13 @@ def main():
     options.baseline = options.baseline and options.baseline.resolve()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
+    arguments = [*ARGUMENTS, *TESTS[options.part]]
     if options.interpreted:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
+        # Integers of compiled code wrap round in silence.
+        arguments += ["-W", "ignore:overflow encountered in scalar:RuntimeWarning"]
     mutation = Mutation(options.part, options)
-    pytest.main([*ARGUMENTS, *TESTS[options.part]], plugins=[mutation])
+    pytest.main(arguments, plugins=[mutation])
     counts = mutation.counts
     tried = sum(counts.values()) - counts["equivalent"]
     share = (counts["killed"] + counts["timeout"]) / max(tried, 1)
