@@ -51,8 +51,7 @@ def by_factor_analysis(Y, n_edges=None):
 def by_mnpca(Y, n_edges=None):
     """All defaults: nothing is given."""
     model = MNPCA().fit(Y)
-    scores = model.transform(Y)
-    return model.inverse_transform(scores), scores, model.row_precision_, model.col_precision_
+    return model.denoise(), model.transform(Y), model.row_precision_, model.col_precision_
 
 
 def by_gmgm(Y, n_edges):
