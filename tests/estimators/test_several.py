@@ -192,8 +192,11 @@ def test_frames_with_other_names_are_refused(data):
 
 @pytest.mark.parametrize("kind", [GeneralizedPCA, WassersteinMNPCA])
 def test_estimators_of_one_matrix_say_so(kind, data):
-    with pytest.raises(ValueError, match="dim 3"):
-        kind(2).fit(data.Y)
+    for several in (data.Y, list(data.Y)):
+        with pytest.raises(ValueError, match="MNPCA or LikelihoodMNPCA, which fit several"):
+            kind(2).fit(several)
+    with pytest.raises(ValueError, match=f"X is several matrices, and {kind.__name__} takes one"):
+        kind(2).fit(data.Y[0]).transform(data.Y)
 
 
 def test_displays_of_several_matrices(data, model):
@@ -202,7 +205,7 @@ def test_displays_of_several_matrices(data, model):
     display = NoiseGraphDisplay.from_estimator(model, "rows").plot()
     assert "among rows" in display.ax_.get_title()
     display.figure_.clear()
-    with pytest.raises(ValueError, match="of one matrix"):
+    with pytest.raises(ValueError, match="about one matrix"):
         WhitenessDisplay.from_estimator(model, data.Y)
 
 

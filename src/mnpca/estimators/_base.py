@@ -12,6 +12,7 @@ from mnpca.engines.arrays import lives_elsewhere, to_numpy
 from mnpca.estimators import _blocks
 from mnpca.estimators._elsewhere import (
     checked_rows,
+    floating_matrix,
     log_likelihood,
     on_host,
     placed,
@@ -20,8 +21,9 @@ from mnpca.estimators._elsewhere import (
 )
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
-from mnpca.estimators._several import check_output, names_of_one, stack, unstack
+from mnpca.estimators._several import check_output, names_of_one, refuse_several, stack, unstack
 from mnpca.estimators._validation import (
+    check_scores,
     representable,
     validate_elsewhere,
     validate_training,
@@ -89,7 +91,10 @@ class MatrixNormalEstimator(
 
     def _stacked(self, X):
         """Return several matrices one under the other, and their number (None for one)."""
-        return stack(X) if self._several_input else (X, None)
+        if self._several_input:
+            return stack(X)
+        refuse_several(self, X)
+        return X, None
 
     def _scores_as_given(self, scores, n_matrices):
         """Give scores the first axis that their data had, if any."""
@@ -210,23 +215,37 @@ class MatrixNormalEstimator(
         return self._scores_as_given(scores, n_matrices)
 
     def inverse_transform(self, X):
-        """Return the rows that have the given scores, ``X W' + mean``."""
+        """Return the rows that have the given scores, ``X W' + mean``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Scores, with a first axis for the matrices where `transform` gives them one.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            In the type of the scores, float64 where they are whole numbers.
+        """
         check_is_fitted(self)
-        # A model may have no component at all.
-        least = min(1, self.n_components_)
+        if lives_elsewhere(X) or is_dask(X):
+            X = floating_matrix(X)
+        else:
+            X = check_array(
+                X,
+                dtype=[np.float64, np.float32],
+                ensure_min_features=min(1, self.n_components_),  # a model may have no component
+                allow_nd=self._several_input,
+            )
+        check_scores(self, X)
+        components, mean = on_host(self.components_), on_host(self.mean_)
         if lives_elsewhere(X):
-            components, mean = (placed(on_host(part), X) for part in (self.components_, self.mean_))
-            return X @ components + mean
-        if is_dask(X):
-            components, mean = on_host(self.components_), on_host(self.mean_)
-            return _blocks.each_block(X, lambda rows: rows @ components + mean, len(mean))
-        X = check_array(
-            X,
-            dtype=[np.float64, np.float32],
-            ensure_min_features=least,
-            allow_nd=self._several_input,
-        )
-        return X @ on_host(self.components_) + on_host(self.mean_)
+            return X @ placed(components, X) + placed(mean, X)
+
+        def rows(scores):
+            return (scores @ components + mean).astype(scores.dtype, copy=False)
+
+        return _blocks.each_block(X, rows, len(mean)) if is_dask(X) else rows(X)
 
     def denoise(self):
         """Return the estimated signal of the training matrix, mean included.

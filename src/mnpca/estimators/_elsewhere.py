@@ -24,7 +24,7 @@ PLACED = (
 
 def checked_rows(estimator, X):
     """Return rows to project or to score, of a floating type and as wide as the training data."""
-    X = _matrix(X)
+    X = floating_matrix(X)
     if X.shape[1] != estimator.n_features_in_:
         raise ValueError(
             f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
@@ -40,7 +40,7 @@ def checked_training(estimator, X):
 
     Returns the matrix and its smallest and largest entry.
     """
-    X = _matrix(X)
+    X = floating_matrix(X)
     n, p = X.shape
     if n < 2 or p < 1:
         raise ValueError(
@@ -57,7 +57,8 @@ def checked_training(estimator, X):
     return X, extremes
 
 
-def _matrix(X):
+def floating_matrix(X):
+    """Return a matrix of a real floating type, or say what is wrong with it."""
     if len(X.shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(X.shape)}D array instead. Several matrices are fitted "

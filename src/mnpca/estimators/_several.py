@@ -68,6 +68,15 @@ def stack(X):
     return X.reshape(-1, X.shape[2]), X.shape[0]
 
 
+def refuse_several(estimator, X):
+    """Refuse several matrices where an estimator takes one."""
+    if getattr(X, "ndim", None) == 3 or _is_list_of_matrices(X):
+        raise ValueError(
+            f"X is several matrices, and {type(estimator).__name__} takes one. Pass them one by "
+            "one, or use MNPCA or LikelihoodMNPCA, which fit several together."
+        )
+
+
 def names_of_one(names, n_matrices):
     """Return the row names of one matrix from those of all."""
     return names[: len(names) // n_matrices]

@@ -47,6 +47,16 @@ def validate_training(estimator, X, *, accept_sparse=False, allow_nan=False):
     return X
 
 
+def check_scores(estimator, scores):
+    """Refuse scores of another number of components than the model has."""
+    n_components = estimator._n_features_out
+    if scores.shape[-1] != n_components:
+        raise ValueError(
+            f"X has {scores.shape[-1]} scores a row, but {type(estimator).__name__} has "
+            f"{n_components} components. Pass what transform returns."
+        )
+
+
 def representable(dtype, compute, *arguments):
     """Return numbers computed from rows, in a type; refuse rows so large that these overflow."""
     with np.errstate(over="ignore", invalid="ignore"):

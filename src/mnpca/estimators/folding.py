@@ -197,7 +197,14 @@ class DimensionFoldingPCA(AxesEstimator):
         """Return the matrices ``M + X Z_i W'`` that have the given small matrices Z_i."""
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32], allow_nd=True)
-        return self.row_components_.T @ X @ self.col_components_ + self.mean_
+        small = (len(self.row_components_), len(self.col_components_))
+        if X.shape[-2:] != small:
+            raise ValueError(
+                f"X must hold matrices of shape {small}, got shape {X.shape}. Pass what transform "
+                "returns."
+            )
+        matrices = self.row_components_.T @ X @ self.col_components_ + self.mean_
+        return matrices.astype(X.dtype, copy=False)
 
     def denoise(self):
         """Return the estimated signal of the training matrices, mean included."""

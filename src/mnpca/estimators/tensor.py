@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca.estimators._axes import AxesEstimator
 from mnpca.estimators._graph import precision_graph
-from mnpca.estimators._validation import representable
+from mnpca.estimators._validation import check_scores, representable
 from mnpca.solvers.tensor.axes import unfold, weighted_by
 from mnpca.solvers.tensor.fit import fit_tensor
 from mnpca.solvers.tensor.matrix import fit_matrix
@@ -229,12 +229,9 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         check_is_fitted(self)
         least = min(1, self._n_features_out)
         X = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=least)
-        if X.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"X has {X.shape[1]} scores a row, but the model has {self._n_features_out} "
-                "components along the first axis."
-            )
-        return np.tensordot(X, self.components_, axes=1) + self.mean_
+        check_scores(self, X)
+        slices = np.tensordot(X, self.components_, axes=1) + self.mean_
+        return slices.astype(X.dtype, copy=False)
 
     def denoise(self):
         """Return the estimated signal of the training array, mean included."""
