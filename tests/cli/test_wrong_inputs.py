@@ -70,7 +70,7 @@ WRONG = {
     "decimal commas": (
         "a;b\n1,5;2,5\n2,5;1,5\n3,7;2,2\n1,1;2,9\n",
         ["fit", "data.csv"],
-        "not a comma",
+        "decimals need a point",
     ),
     "no unit to scale by": (
         "a,b,c\n" + "".join(f"{i * i},{i**3 % 7},{1 + i % 2}e-320\n" for i in range(9)),

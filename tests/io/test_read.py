@@ -130,6 +130,24 @@ def test_a_first_line_that_begins_empty_is_the_header_as_pandas_writes_it(tmp_pa
     assert (table.row_names, table.column_names) == (["0", "1"], ["0", "1"])
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_first_line_that_counts_the_columns_is_the_header(tmp_path, first):
+    path = tmp_path / "a.csv"
+    columns = range(first, first + VALUES.shape[1])
+    pd.DataFrame(VALUES, columns=columns).to_csv(path, index=False)
+    read = read_table(path)
+    np.testing.assert_array_equal(read.values, VALUES)
+    assert read.column_names == [str(column) for column in columns]
+
+
+def test_a_file_without_a_header_says_so(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("0,1,3\n4,5,6\n")
+    read = read_table(path)
+    assert read.values.shape == (2, 3)
+    assert read.notes == ("no header: the first line is data",)
+
+
 @pytest.mark.parametrize("header", ["a,b\n", "a,b,\n", "a,b,,\n", ""])
 def test_separators_after_the_last_cell_are_no_columns(tmp_path, header):
     """Nor is the first column taken for row names then."""

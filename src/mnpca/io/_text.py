@@ -5,6 +5,7 @@ import csv
 import io
 import re
 import warnings
+from dataclasses import replace
 
 from mnpca.io._frames import table_from_frame
 from mnpca.io._table import MAX_LINE_BYTES, DataError, check_shape, exact_numbers
@@ -22,9 +23,9 @@ def read_text(path, labels=None):
     """Read a delimited text file: comma, semicolon or tab, with or without a header.
 
     A first line that is not all numbers and missing values is the header; so is one that begins
-    with an empty cell, as pandas writes it. The first column holds the row names if it is text, or
-    if the header calls it nothing (as pandas and R write it). Empty columns without a name at the
-    end, of a separator after the last cell, are left out.
+    with an empty cell or counts the columns, as pandas writes it. The first column holds the row
+    names if it is text, or if the header calls it nothing (as pandas and R write it). Empty columns
+    without a name at the end, of a separator after the last cell, are left out.
     """
     first_line = _survey(path)
     if first_line.count('"') % 2:
@@ -35,7 +36,8 @@ def read_text(path, labels=None):
     has_header = not _is_data(header)
     frame = _read_cells(path, delimiter, skip=int(has_header))
     if not has_header:
-        return table_from_frame(_without_empty_end(frame, [])[0], None, None, labels)
+        table = table_from_frame(_without_empty_end(frame, [])[0], None, None, labels)
+        return replace(table, notes=("no header: the first line is data", *table.notes))
     frame, header = _without_empty_end(frame, header)
     if frame.shape[1] == len(header) + 1:  # R leaves out the header of the row names
         header = ["", *header]
@@ -139,7 +141,14 @@ def _first_record(data):
 def _is_data(cells):
     """Tell whether a first line is one of the table, and not its header."""
     present = [cell for cell in cells if cell not in _MISSING]
-    return cells[0] != "" and bool(present) and all(_is_number(cell) for cell in present)
+    numbers = cells[0] != "" and bool(present) and all(_is_number(cell) for cell in present)
+    return numbers and not _counts(cells)
+
+
+def _counts(cells):
+    """Tell whether cells number the columns, from 0 (as pandas writes them) or from 1."""
+    numbers = [str(number) for number in range(len(cells) + 1)]
+    return len(cells) > 2 and cells in (numbers[:-1], numbers[1:])
 
 
 def _is_number(cell):

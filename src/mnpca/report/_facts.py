@@ -8,8 +8,7 @@ import mnpca
 
 _NO_EDGES = {
     "identity": (
-        "Neither networks nor unequal variances describe what is left better than white noise "
-        "does: this fit is a PCA."
+        "Neither networks nor unequal variances describe what is left better than white noise does."
     ),
     "diagonal": (
         "The noise has unequal variances; no network among rows or columns is supported by the "

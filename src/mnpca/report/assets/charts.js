@@ -67,7 +67,7 @@ function screeChart(box, data) {
   drawn(box, (width) => {
     const count = data.generalised.length;
     const xs = Array.from({ length: count }, (_, i) => i + 1);
-    const high = Math.max(...data.generalised, ...data.plain, 1) * 1.08;
+    const high = Math.max(...data.generalised, ...data.plain, 1.2) * 1.08;
     const step = Math.ceil(count / (width / 45));
     const p = plane(box, width, 260, [0.5, count + 0.5], [0, high], { xTitle: "component", yTitle: "singular value / noise edge", xTicks: xs.filter((v) => (v - 1) % step === 0), label: "Scree" });
     shape("line", { x1: p.x(0.5), x2: p.x(count + 0.5), y1: p.y(1), y2: p.y(1), stroke: "var(--ink)", "stroke-dasharray": "5 4" }, p.marks);
