@@ -114,6 +114,27 @@ def test_the_scale_of_the_noise_under_scale_free_penalties(data):
     assert moved.value(data, penalty) == pytest.approx(fit.history[-1])
 
 
+def test_permuted_data_permute_the_fit_and_transposed_data_swap_the_sides(data):
+    part, penalty = data[:24, :16], Penalty(0.3, 0.2, scale_free=True)
+    options = {"low_rank_step": "closed", "tol": 1e-8, "max_iter": 1000}
+    fit = fit_likelihood(part, 1, penalty, **options)
+    rng = np.random.default_rng(1000)
+    rows, cols = rng.permutation(24), rng.permutation(16)
+    permuted = fit_likelihood(part[rows][:, cols], 1, penalty, **options)
+    transposed = fit_likelihood(part.T, 1, Penalty(0.2, 0.3, scale_free=True), **options)
+    assert permuted.history[-1] == pytest.approx(fit.history[-1], abs=1e-7)
+    assert transposed.history[-1] == pytest.approx(fit.history[-1], abs=1e-6)
+    signal = fit.signal.dense()
+    np.testing.assert_allclose(permuted.signal.dense(), signal[rows][:, cols], atol=1e-3)
+    np.testing.assert_allclose(transposed.signal.dense(), signal.T, atol=1e-2)
+    network = fit.row_precision.toarray() / fit.row_precision.diagonal().mean()
+    for side, expected in (
+        (permuted.row_precision, network[rows][:, rows]),
+        (transposed.col_precision, network),
+    ):
+        np.testing.assert_allclose(side.toarray() / side.diagonal().mean(), expected, atol=1e-2)
+
+
 def test_the_two_low_rank_steps_end_alike(data):
     fits = [
         fit_likelihood(data, 2, Penalty(0.15, 0.1), low_rank_step=step, tol=1e-8, max_iter=500)
