@@ -181,6 +181,15 @@ def test_a_document_that_is_no_document_is_refused(good, text):
         read_document(good, "model")
 
 
+def test_full_memory_is_no_damage(good, monkeypatch):
+    def full(member, size):
+        raise MemoryError
+
+    monkeypatch.setattr(archive_module, "_read_array", full)
+    with pytest.raises(MemoryError):
+        read_document(good, "model")
+
+
 def test_missing_files_folders_and_pipes(tmp_path):
     with pytest.raises(FileNotFoundError, match="There is no file"):
         read_document(tmp_path / "none", "model")

@@ -92,6 +92,8 @@ def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
         If there is no such file.
     ModelFileError
         If it is not a whole file of that kind that this version can read.
+    MemoryError
+        If a good file does not fit.
     """
     name = os.fspath(path)
     # A pipe or a device could block or never end.
@@ -102,6 +104,8 @@ def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     with open(name, "rb") as file:
         try:
             return _read(file, os.fstat(file.fileno()).st_size, kind)
+        except MemoryError:
+            raise  # arrays are no larger than the file, so it may be a good one
         except ModelFileError as error:
             raise ModelFileError(f"{name!r} cannot be read: {error}") from error.__cause__
         except Exception as error:
