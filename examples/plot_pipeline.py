@@ -25,7 +25,9 @@ accuracy = {}
 for name, reducer in {"PCA": PCA(2), "MN-PCA": MNPCA(2, random_state=0)}.items():
     pipeline = make_pipeline(StandardScaler(), reducer, LogisticRegression())
     accuracy[name] = cross_val_score(pipeline, X, y, cv=5)
-print(pd.DataFrame(accuracy).describe().loc[["mean", "min", "max"]].round(3))
+accuracy = pd.DataFrame(accuracy)
+print(accuracy.describe().loc[["mean", "min", "max"]].round(3))
+accuracy.plot.box(ylabel="accuracy on held-out folds", ylim=(0, 1.02))
 
 # %%
 # The structure of the noise as a hyper-parameter of the whole pipeline.
