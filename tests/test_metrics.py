@@ -17,6 +17,18 @@ def test_rmse_and_psnr():
     assert rmse(truth.tolist(), truth.tolist()) == 0
 
 
+def test_images_of_whole_numbers_do_not_overflow():
+    estimate, truth = np.array([[[0, 255]], [[1, 255]]], dtype=np.uint8)
+    assert rmse(estimate, truth) == pytest.approx(np.sqrt(0.5))
+    assert psnr(estimate, truth) == pytest.approx(10 * np.log10(255**2 / 0.5))
+
+
+@pytest.mark.parametrize("metric", [rmse, psnr, edge_recovery])
+def test_what_differs_in_shape_is_not_compared(metric):
+    with pytest.raises(ValueError, match=r"got \(3, 3\) and \(1, 3\)"):
+        metric(np.eye(3), np.ones((1, 3)))
+
+
 def test_nmi():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1, 2], 30)
@@ -46,6 +58,7 @@ def test_edges_by_hand():
     assert rates.tnr == pytest.approx(2 / 3)
     assert rates.f1 == pytest.approx(2 / 5)
     assert edge_recovery(sp.csr_array(estimate), sp.csr_array(TRUTH)) == rates
+    assert edge_recovery(estimate.tolist(), TRUTH.tolist()) == rates
 
 
 def test_only_the_strongest_edges_count():

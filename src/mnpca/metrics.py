@@ -9,7 +9,8 @@ from sklearn.utils import Bunch, check_random_state
 
 def rmse(estimate, truth):
     """Root mean squared error, ``sqrt(mean((estimate - truth)^2))``."""
-    return float(np.sqrt(np.mean((np.asarray(estimate) - np.asarray(truth)) ** 2)))
+    estimate, truth = _alike(estimate, truth)
+    return float(np.sqrt(np.mean((estimate - truth) ** 2)))
 
 
 def psnr(estimate, truth):
@@ -23,8 +24,8 @@ def psnr(estimate, truth):
     >>> psnr([[0.9, 0.1]], [[1.0, 0.0]])
     20.0
     """
-    truth = np.asarray(truth)
-    mean_square = np.mean((np.asarray(estimate) - truth) ** 2)
+    estimate, truth = _alike(estimate, truth)
+    mean_square = np.mean((estimate - truth) ** 2)
     if mean_square == 0:
         return float("inf")
     return float(10 * np.log10(truth.max() ** 2 / mean_square))
@@ -72,6 +73,8 @@ def edge_recovery(estimate, truth, *, n_edges=150):
     >>> edge_recovery(truth, truth).tpr
     1.0
     """
+    estimate, truth = sp.coo_array(estimate), sp.coo_array(truth)
+    _check_shapes(estimate, truth)
     size = truth.shape[0]
     true_edges = _strongest_edges(truth, n_edges)
     found_edges = _strongest_edges(estimate, n_edges)
@@ -89,9 +92,23 @@ def edge_recovery(estimate, truth, *, n_edges=150):
     )
 
 
+def _alike(estimate, truth):
+    """Return both as floating arrays: differences of unsigned integers, as in images, overflow."""
+    estimate, truth = (np.asarray(matrix, dtype=np.float64) for matrix in (estimate, truth))
+    _check_shapes(estimate, truth)
+    return estimate, truth
+
+
+def _check_shapes(estimate, truth):
+    if estimate.shape != truth.shape:
+        raise ValueError(
+            f"estimate and truth must have one shape, got {estimate.shape} and {truth.shape}."
+        )
+
+
 def _strongest_edges(precision, n_edges):
     """Pairs (i, j), i < j, of the largest nonzero off-diagonal entries."""
-    upper = sp.coo_array(sp.triu(sp.coo_array(precision), k=1))
+    upper = sp.coo_array(sp.triu(precision, k=1))
     present = np.flatnonzero(upper.data)
     row, col = upper.coords[0][present], upper.coords[1][present]
     size = np.abs(upper.data[present])

@@ -46,3 +46,5 @@ def test_in_the_registry(data):
 def test_bad_input(data):
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         ProgramMNPCA(1).fit(data.Y[:, :1])
+    with pytest.raises(ValueError, match="'rule' parameter"):
+        ProgramMNPCA(1, rule="aic").fit(data.Y)

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 
-from mnpca.baselines import ProgramMNPCA, make_reducer
+from mnpca.baselines import PredefinedGPCA, ProgramMNPCA, make_reducer
 from mnpca.model.metric import MetricError
 
 
@@ -83,3 +83,10 @@ def test_a_metric_that_is_none_gives_no_result():
     rng = np.random.default_rng(0)
     with pytest.raises(MetricError, match="not positive semi-definite"):
         make_reducer("GPCA-SS", 2).fit(rng.standard_normal((150, 3)))
+
+
+def test_generators_of_random_numbers_are_taken(rows):
+    by_number = PredefinedGPCA(2, metrics="LS", random_state=3).fit_transform(rows)
+    generator = np.random.RandomState(3)
+    same = PredefinedGPCA(2, metrics="LS", random_state=generator).fit_transform(rows)
+    np.testing.assert_array_equal(by_number, same)

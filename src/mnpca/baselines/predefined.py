@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
@@ -29,7 +30,7 @@ class PredefinedGPCA(ComponentsInMetrics):
         Number of components.
     metrics : {"LL", "LS", "SL", "SS"}, default="LS"
         Metric among rows, then among columns.
-    random_state : int, default=0
+    random_state : int, RandomState instance or None, default=0
         Of the 1000 rows that stand for more of them in the fit of MN-PCA.
 
     Attributes
@@ -71,7 +72,7 @@ class PredefinedGPCA(ComponentsInMetrics):
         return self
 
     def _densities(self, X):
-        rows = np.random.RandomState(self.random_state).permutation(len(X))[:_MOST_ROWS]
+        rows = check_random_state(self.random_state).permutation(len(X))[:_MOST_ROWS]
         program = ProgramMNPCA(self.n_components).fit(X[np.sort(rows)])
         precisions = program.row_precision_, program.col_precision_
         return tuple(precision.nnz / precision.shape[0] ** 2 for precision in precisions)

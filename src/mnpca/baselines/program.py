@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from mnpca.baselines._in_metrics import ComponentsInMetrics
@@ -16,7 +16,7 @@ from mnpca.model.gpca import truncated_svd
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import logdet
 from mnpca.precision import sparse_precision
-from mnpca.selection.penalty import RULES, bic_path
+from mnpca.selection.penalty import RULES, BicRule, bic_path
 
 _RIDGE = 0.01
 _ROUNDS, _SCORE_ROUNDS = 19, 20
@@ -71,7 +71,7 @@ class ProgramMNPCA(ComponentsInMetrics):
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "fit_rank": [Interval(Integral, 1, None, closed="left"), None],
-        "rule": "no_validation",
+        "rule": [BicRule, StrOptions(set(RULES))],
     }
 
     def __init__(self, n_components=2, *, fit_rank=None, rule=REAL_RULE):

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
-from mnpca.datasets._synthetic import colour_rows, sample_matrix_normal
+from mnpca.datasets._synthetic import check_sizes, colour_rows, sample_matrix_normal
 
 
 def planted_precision(size, degree=2.0, strength=(0.2, 0.4), random_state=None):
@@ -91,6 +91,7 @@ def make_several_matrices(
         row_precision = planted_precision(n_samples, random_state=rng)
     if col_precision is None:
         col_precision = planted_precision(n_features, random_state=rng)
+    check_sizes(row_precision, col_precision, (n_samples, n_features))
     loadings = rng.standard_normal((n_features, n_components))
     scores = rng.standard_normal((n_matrices, n_samples, n_components))
     signal = signal_scale * np.sqrt(0.2) * scores @ loadings.T
@@ -113,8 +114,9 @@ def make_tensor_normal(
     shape : sequence of int, default=(40, 30, 20)
         Shape of the array.
     rank : int or sequence of int, default=2
-        Components of every axis, or of each. Loadings are random and orthonormal and the core
-        is standard normal; all is scaled so that the signal's mean square is 0.2.
+        Components of every axis, or of each; with 0 there is no signal. Loadings are random and
+        orthonormal and the core is standard normal; all is scaled so that the signal's mean square
+        is 0.2.
     precisions : list of arrays or sparse matrices, default=None
         Noise precisions of the axes; by default `planted_precision`.
     signal_scale : float, default=1.0
@@ -135,8 +137,17 @@ def make_tensor_normal(
     """
     rng = check_random_state(random_state)
     ranks = [rank] * len(shape) if np.ndim(rank) == 0 else list(rank)
+    if len(ranks) != len(shape) or any(r > size for r, size in zip(ranks, shape, strict=True)):
+        raise ValueError(
+            f"rank={rank!r} must be a number for each axis of {shape}, at most its size."
+        )
     if precisions is None:
         precisions = [planted_precision(size, random_state=rng) for size in shape]
+    sizes = [precision.shape for precision in precisions]
+    if sizes != [(size, size) for size in shape]:
+        raise ValueError(
+            f"precisions must be a square matrix for each axis of {shape}, got {sizes}."
+        )
     noise, signal = rng.standard_normal(shape), rng.standard_normal(ranks)
     for axis, size in enumerate(shape):
         loadings = np.linalg.qr(rng.standard_normal((size, ranks[axis])))[0]
@@ -144,7 +155,8 @@ def make_tensor_normal(
         noise = np.moveaxis(noise, axis, 0)
         coloured = colour_rows(precisions[axis], noise.reshape(size, -1))
         noise = np.moveaxis(coloured.reshape(noise.shape), 0, axis)
-    signal *= signal_scale * np.sqrt(0.2 / np.mean(signal**2))
+    if signal.any():
+        signal *= signal_scale * np.sqrt(0.2 / np.mean(signal**2))
     return Bunch(
         Y=signal + noise,
         signal=signal,
