@@ -12,9 +12,9 @@ import torch
 
 from mnpca import MNPCA
 from mnpca.engines.threads import worker_threads
-from mnpca.solvers.flagship.fit import Prepared
 from mnpca.solvers.flagship.low_rank_step import low_rank_step
 from mnpca.solvers.flagship.noise_step import NoiseModel
+from mnpca.solvers.flagship.prepared import Prepared
 
 FLOAT32, TF32, BANDWIDTH = 48e12, 220e12, 4e12
 RANK = 3

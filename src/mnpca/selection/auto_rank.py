@@ -8,8 +8,9 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines import Engine
-from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, as_fit
+from mnpca.solvers.flagship.fit import FlagshipFit, as_fit
 from mnpca.solvers.flagship.iterate import Iterate, spreads
+from mnpca.solvers.flagship.prepared import Prepared
 from mnpca.solvers.flagship.search import FROM_SCALES, Search, Settings
 from mnpca.solvers.progress import Progress, Report, State
 

@@ -7,7 +7,6 @@ from mnpca.datasets import chain_precision, make_low_rank_matrix_normal, make_pa
 from mnpca.engines.dense import DenseEngine
 from mnpca.metrics import edge_recovery, psnr
 from mnpca.solvers.flagship import fit_flagship
-from mnpca.solvers.flagship.fit import column_units
 from mnpca.solvers.flagship.low_rank_step import low_rank_step
 from mnpca.solvers.flagship.noise_side import NoiseSide
 
@@ -195,17 +194,3 @@ def test_very_many_rows_bring_no_false_edges_among_columns():
     found = fit.col_noise.precision.toarray() != 0
     assert found[first, first + 1].all()
     assert fit.col_noise.n_edges <= len(first) + 2
-
-
-def test_columns_that_are_alike_share_their_unit():
-    rng = np.random.default_rng(0)
-    spreads = np.exp(0.3 * rng.standard_normal(50))
-    np.testing.assert_array_equal(column_units(spreads), np.ones(50))
-    decades = np.logspace(-4, 4, 50)
-    left = np.log(spreads * decades / column_units(spreads * decades))
-    assert np.sqrt(np.mean((left - left.mean()) ** 2)) < np.log(1.1)
-    # A constant column has no unit and does not decide the others'.
-    with_constant = column_units(np.append(decades, 0.0))
-    assert with_constant[-1] == 1.0
-    assert with_constant[-2] > 1e3
-    np.testing.assert_array_equal(column_units(np.zeros(3)), np.ones(3))

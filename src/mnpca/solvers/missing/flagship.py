@@ -10,12 +10,13 @@ import numpy as np
 from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines import engine_for
 from mnpca.model.low_rank import LowRank
-from mnpca.solvers.flagship.fit import FlagshipFit, Prepared, posterior_fields
+from mnpca.solvers.flagship.fit import FlagshipFit, posterior_fields
 from mnpca.solvers.flagship.graph import STRICT, WIDE
 from mnpca.solvers.flagship.iterate import Iterate, pack_side, unpack_side
 from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step
 from mnpca.solvers.flagship.noise_side import NoiseSide
 from mnpca.solvers.flagship.noise_step import Memory, NoiseModel, Structure, noise_step
+from mnpca.solvers.flagship.prepared import Prepared
 from mnpca.solvers.flagship.search import FINAL_SWEEPS, WIDER
 from mnpca.solvers.flagship.variational import Posterior
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
@@ -209,7 +210,7 @@ class FlagshipRounds:
             posterior.centred,
         )
         change = _change(new.signal.dense(), point.signal.dense())
-        return new, Iterate(scaled, posterior).score + self._constant, change
+        return new, Iterate(scaled, posterior).score + self.prepared.constant, change
 
     def _settle(self, expectation: Expectation, point: _Point, center: Center) -> "_Settled":
         """Let the signal settle; ``center="auto"`` compares the evidence with and without a mean.
@@ -266,19 +267,13 @@ class FlagshipRounds:
         return replace(
             self.start,
             **fields,
-            elbo=posterior.elbo + self._constant,
-            score=score + self._constant,
-            elbo_path=posterior.elbo_path + self._constant,
+            elbo=posterior.elbo + self.prepared.constant,
+            score=score + self.prepared.constant,
             history=history,
             chosen=STAGE,
             converged=False,  # left to the last change in the history
             n_iter=len(history),
         )
-
-    @property
-    def _constant(self) -> float:
-        size = self.problem.matrix.size
-        return float(-size * (float(np.log(self.prepared.scale).mean()) + 0.5 * np.log(2 * np.pi)))
 
     def _under(self, noise: NoiseModel) -> Expectation:
         return self.problem.under(noise.row.precision, noise.col.precision)
