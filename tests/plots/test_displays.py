@@ -18,6 +18,7 @@ from mnpca.plots import (
     WhitenessDisplay,
     force_layout,
 )
+from mnpca.report import collect
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +127,35 @@ def test_gaps_and_covariates_are_not_residual():
         WhitenessDisplay.from_estimator(cases[0][0], cases[2][1])
     with pytest.raises(ValueError, match=r"training matrix, 60 x 25, and is 9 x 25"):
         SelectionDisplay.from_estimator(cases[0][0], X[:9])
+
+
+def from_torch(X):
+    return pytest.importorskip("torch").tensor(X)
+
+
+def from_dask(X):
+    return pytest.importorskip("dask.array").from_array(X, chunks=(20, -1))
+
+
+@pytest.mark.parametrize("convert", [from_torch, from_dask])
+def test_arrays_of_other_libraries(convert):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 25)) + rng.normal(size=(60, 25))
+    there, here = convert(X), MNPCA(1, noise="diagonal").fit(X)
+    model = MNPCA(1, noise="diagonal").fit(there)
+    np.testing.assert_allclose(
+        WhitenessDisplay.from_estimator(model, there).after.singular_values,
+        WhitenessDisplay.from_estimator(here, X).after.singular_values,
+        rtol=1e-3,
+    )
+    np.testing.assert_allclose(
+        SelectionDisplay.from_estimator(model, there).scree.plain,
+        SelectionDisplay.from_estimator(here, X).scree.plain,
+        rtol=1e-3,
+    )
+    shown = ScoresDisplay.from_estimator(model, there).plot()
+    np.testing.assert_allclose(shown.scores, here.transform(X), rtol=1e-2, atol=1e-2)
+    assert collect(model, there)["shape"] == [60, 25]
 
 
 def test_labels_of_every_kind(fit):

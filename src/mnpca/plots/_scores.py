@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca.estimators._elsewhere import on_host
 from mnpca.plots._axes import COLOURS, axes
 
 MARKERS = "os^D"
@@ -49,7 +50,7 @@ class ScoresDisplay:
     def from_estimator(cls, estimator, X, *, labels=None, components=(0, 1), title=None):
         """Take the scores of X from a fitted estimator with ``transform``."""
         check_is_fitted(estimator)
-        scores = np.asarray(estimator.transform(X))
+        scores = np.asarray(on_host(estimator.transform(X)))
         if title is None:
             title = type(estimator).__name__
         return cls(scores, labels=labels, components=components, title=title)

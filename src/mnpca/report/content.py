@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca.diagnostics import training_view
+from mnpca.estimators._elsewhere import on_host
 from mnpca.report._facts import cards, settings, story, versions
 from mnpca.report._networks import network_section
 from mnpca.report._residual import (
@@ -50,9 +51,8 @@ def collect(
     check_is_fitted(model)
     if not hasattr(model, "components_"):
         raise TypeError(f"{type(model).__name__} has no components, so there is no report of it.")
-    given = X
-    model, X = training_view(model, X)
-    missing = np.isnan(np.asarray(given, dtype=float))
+    given = np.asarray(on_host(X), dtype=float)
+    model, X = training_view(model, given)
     labels = None if labels is None else np.asarray(labels)
     if labels is not None and labels.shape != X.shape[:1]:
         raise ValueError(f"labels must be {len(X)} values, one per row, and have {labels.shape}.")
@@ -62,7 +62,7 @@ def collect(
         "shape": list(X.shape),
         "label_name": None if label_name is None else str(label_name),
         "notes": [str(note) for note in notes],
-        "scores": scores_section(model, X, missing, labels, scaled),
+        "scores": scores_section(model, X, np.isnan(given), labels, scaled),
         "loadings": loadings_section(model),
         "scree": scree_section(model, X),
         "networks": {
