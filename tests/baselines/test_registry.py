@@ -26,6 +26,16 @@ def test_linear_kernel_pca_is_pca(rows):
     )
 
 
+@pytest.mark.parametrize("name", ["PCA", "PPCA"])
+def test_large_matrices_are_reduced_exactly_and_reproducibly(name):
+    """The solver that scikit-learn chooses for this size is random, and far off without a gap."""
+    X = np.random.default_rng(0).normal(size=(520, 510))
+    one, two = (make_reducer(name, 2).fit_transform(X) for _ in range(2))
+    assert np.array_equal(one, two)
+    left = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)[0][:, :2]
+    assert same_up_to_sign(one / np.linalg.norm(one, axis=0), left)
+
+
 def test_gaussian_kernel_pca_by_its_definition(rows):
     kernel = np.exp(-((rows[:, None] - rows[None]) ** 2).sum(-1) / 2)
     centring = np.eye(len(rows)) - 1 / len(rows)

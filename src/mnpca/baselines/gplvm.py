@@ -73,7 +73,7 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         self.mean_ = X.mean(axis=0)
         self._rows = self._choose(X - self.mean_)
-        start = PCA(self.n_components).fit_transform(self._rows)
+        start = PCA(self.n_components, svd_solver="full").fit_transform(self._rows)
         start /= np.where(start.std(axis=0) > 0, start.std(axis=0), 1.0)
         variance = max(float(self._rows.var()), np.finfo(float).tiny)
         result = scipy.optimize.minimize(

@@ -56,7 +56,7 @@ class PPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Fit the model to the rows of X."""
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        pca = PCA(self.n_components).fit(X)
+        pca = PCA(self.n_components, svd_solver="full").fit(X)
         self.mean_ = pca.mean_
         self.noise_variance_ = float(pca.noise_variance_)
         excess = np.maximum(pca.explained_variance_ - self.noise_variance_, 0.0)

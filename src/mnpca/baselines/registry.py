@@ -9,7 +9,8 @@ from mnpca.baselines.program import ProgramMNPCA
 from mnpca.estimators import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
 
 _BUILDERS = {
-    "PCA": lambda k, seed: PCA(k),
+    # The solver that scikit-learn chooses for large matrices is random, and inexact.
+    "PCA": lambda k, seed: PCA(k, svd_solver="full"),
     "PPCA": lambda k, seed: PPCA(k),
     "GPLVM": lambda k, seed: GPLVM(k, random_state=seed),
     # Kernels with the parameters that the usual MATLAB toolbox recommends: width 1 for the
@@ -60,7 +61,7 @@ def make_reducer(name, n_components, *, random_state=0):
     --------
     >>> from mnpca.baselines import make_reducer
     >>> make_reducer("PCA", 3)
-    PCA(n_components=3)
+    PCA(n_components=3, svd_solver='full')
     """
     if name not in _BUILDERS:
         raise ValueError(f"name must be one of {', '.join(METHODS)}; got {name!r}.")

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.decomposition import PCA
 
-from mnpca.baselines import ProgramMNPCA
+from mnpca.baselines import ProgramMNPCA, make_reducer
 from mnpca.estimators import MNPCA, GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.precision import sparse_precision
 from mnpca.selection.penalty import bic_path
@@ -53,7 +52,7 @@ def estimate(method, data, *, n_components=2, seed=0, penalties=None):
         the count of the authors' program ("LikelihoodMNPCA-printed": as the paper prints them).
     """
     if method == "PCA":
-        model = PCA(n_components)
+        model = make_reducer("PCA", n_components)
         scores = model.fit_transform(data.Y)
         return Estimate(model.inverse_transform(scores), scores)
     if method == "SparsePrecision":

@@ -8,15 +8,17 @@ import pandas as pd
 #: The paper's methods by the names that they have here.
 PAPER_NAMES = {
     "LikelihoodMNPCA": "MN-PCA",
+    "LikelihoodMNPCA-printed": "MN-PCA",
     "WassersteinMNPCA": "MN-PCA-w2",
     "WassersteinMNPCA-gradient": "MN-PCA-w2",
     "WassersteinMNPCA-original": "MN-PCA-w2*",
     "SparsePrecision": "QUIC",
 }
 
-#: Methods that stand beside the paper's figures of another: its program, its own descent.
+#: Methods that stand beside the paper's figures of another: its program, penalties and descent.
 SAME_IN_PAPER = {
     "MN-PCA-program": "LikelihoodMNPCA",
+    "LikelihoodMNPCA-printed": "LikelihoodMNPCA",
     "WassersteinMNPCA-gradient": "WassersteinMNPCA",
 }
 
