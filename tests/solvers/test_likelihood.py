@@ -203,6 +203,25 @@ def test_an_unpenalised_diagonal_holds_the_scale():
     assert psnr(fit.signal.dense(), data.signal) > 12
 
 
+def test_a_covariance_of_rounding_errors_is_made_symmetric():
+    """A row precision close to singular leaves next to nothing of a residual but rounding."""
+    rng = np.random.default_rng(1000)
+    basis, _ = np.linalg.qr(rng.normal(size=(6, 6)))
+    nearly_singular = sp.csr_array((basis * np.logspace(-7, 6, 6)) @ basis.T)
+    data = basis[:, :2] @ rng.normal(size=(2, 4))
+    iterate = Iterate(LowRank(np.zeros((6, 0)), np.zeros((4, 0))), nearly_singular, sp.eye_array(4))
+    penalty = Penalty(0.1, 0.1)
+    moved = col_step(data, iterate, penalty, tol=TOL)
+    assert moved.value(data, penalty) <= iterate.value(data, penalty)
+
+
+def test_a_column_without_residual_is_an_error_that_says_what_to_do():
+    data = np.random.default_rng(1000).normal(size=(6, 3))
+    data[:, 2] = 0.0
+    with pytest.raises(NotCertifiedError, match="Use penalize_diagonal=True"):
+        fit_likelihood(data, 1, Penalty(0.1, 0.1, diagonal=False))
+
+
 def test_an_exact_fit_is_an_error_that_says_what_to_do(data, monkeypatch):
     """Without a penalty on the diagonal, components may explain a column completely."""
 

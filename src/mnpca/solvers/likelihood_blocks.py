@@ -131,6 +131,8 @@ def _lower(
     With `hold_scale` the minimum is over precisions of log-determinant 0: by the method of
     Lagrange it is a multiple of the free minimum.
     """
+    # Rounding errors of a product are as large as its largest rows make them.
+    covariance = (covariance + covariance.T) / 2
 
     def value(candidate: sp.csr_array) -> float:
         return _penalised_trace(covariance, candidate, weight, diagonal) - logdet(candidate)
@@ -139,7 +141,7 @@ def _lower(
         result = sparse_precision(
             covariance, weight, penalize_diagonal=diagonal, tol=tol, init=warm
         )
-    except NotCertifiedError as error:
+    except ValueError as error:  # no solution, or none that can be certified
         raise NotCertifiedError(
             "The fit ran into a noise precision without a certified solution; some rows or columns "
             "may be fitted exactly. Use penalize_diagonal=True, larger penalties, fewer components "
