@@ -73,6 +73,30 @@ def test_a_column_becomes_the_solution_of_its_lasso(p, kind, start):
     assert not B[others].any()
 
 
+@pytest.mark.parametrize("inner", [1e-6, 1e-3, 1e-1])
+@pytest.mark.parametrize("start", ["cold", "warm"])
+def test_a_column_that_is_solved_loosely_still_fits_what_it_says(inner, start):
+    """Its row of W is that of its regression, and its progress that of the objective."""
+    p, j = 23, 11
+    S, alpha, W, rng = problem(p, "one row")
+    others = np.arange(p) != j
+    B, theta = np.zeros((p, p)), 1.0 / np.diagonal(S)
+    if start == "warm":
+        B[j] = rng.normal(size=p) * (rng.random(p) < 0.3) * others
+    H, s, a = W[np.ix_(others, others)], S[j, others], alpha[0, others]
+    before = column_objective(H, s, a, B[j, others])
+    best = column_objective(H, s, a, lasso(H, s, a))
+    W_before, theta_before = W.copy(), theta[j]
+    _, progress, ok, _ = descend(S, alpha, W, B, theta, 0.0, inner, inner, 1, np.array([j]))
+    assert ok
+    assert_allclose(W[j, others], H @ B[j, others], atol=1e-12)
+    now = column_objective(H, s, a, B[j, others])
+    assert_allclose(theta[j], 1.0 / (W_before[j, j] + 2 * now))
+    assert_allclose(progress, 2.0 * (before - now) * theta[j], atol=1e-12)
+    # A pass gained no more than the rule says; what is left is of its order.
+    assert now - best < 30 * inner / theta_before
+
+
 @pytest.mark.parametrize("p", SIZES)
 @pytest.mark.parametrize("kind", ["one row", "matrix"])
 def test_sweeps_end_at_the_graphical_lasso(p, kind):
@@ -151,6 +175,14 @@ def test_variables_that_could_enter_are_appended(slack):
     assert expected == {0.0: [0, 1, 2], 0.25: [0, 2], 5.0: []}[slack]
     assert m == 1 + len(expected)
     assert active[:m].tolist() == [4, *expected]
+
+
+@pytest.mark.parametrize(("g", "allowed", "enters"), [(-1.0, 1.0, 1), (0.9, 3.0, 0), (0.0, 4.0, 1)])
+def test_a_single_variable_that_could_enter(g, allowed, enters):
+    """(|1 - g| - 1/2) allowed > 1."""
+    active = np.zeros(3, np.uint32)
+    one = [np.array([x]) for x in (1.0, g, 0.5, allowed)]
+    assert _violators(*one, 1.0, active, 0) == enters
 
 
 def test_a_row_of_the_active_variables_is_copied_and_padded():

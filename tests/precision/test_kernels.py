@@ -322,6 +322,33 @@ def test_one_sweep_tells_its_progress(S):
     assert_allclose(progress, 2 * explained / (1 - explained))
 
 
+def test_a_later_sweep_tells_its_progress(S):
+    """From any regressions, in any working covariance, it is what each column gains in turn."""
+    _, indptr, neighbours = graph((0, 1), (1, 2), (2, 3), (0, 3), (4, 5))
+    W, B, theta = S + np.diag(np.diagonal(S)), np.zeros((P, P)), np.zeros(P)
+    B[0, [1, 3]], B[2, 1], B[4, 5] = (0.5, -0.2), 0.4, -1.0
+    order, state = np.arange(P), seed()
+    shuffle(order, state)
+    expected, copy = 0.0, W.copy()
+    for j in order:
+        near = neighbours[indptr[j] : indptr[j + 1]]
+        H, s, b = copy[np.ix_(near, near)], S[j, near], B[j, near]
+        new = np.linalg.solve(H, s)
+        free = copy[j, j] - new @ s
+        gain = (0.5 * b @ H @ b - s @ b) - (0.5 * new @ H @ new - s @ new)
+        expected += 2 * gain / free
+        fit = new @ copy[near]
+        fit[j] = copy[j, j]
+        copy[j], copy[:, j] = fit, fit
+    start = (W.copy(), B.copy())
+    progress = refit_sweeps(S, indptr, neighbours, W, B, theta, 0.0, 1)[1]
+    assert_allclose(progress, expected)
+    assert_allclose(W, copy)
+    # A target is reached when progress equals it.
+    again = refit_sweeps(S, indptr, neighbours, *start, theta, progress, 9)
+    assert again == (1, progress, True)
+
+
 def test_a_sweep_stops_where_a_conditional_variance_is_not_positive():
     S = np.eye(P)
     S[2, 5] = S[5, 2] = 1.0

@@ -71,3 +71,32 @@ def test_a_matrix_of_penalties_joins_its_own_edges(S, density, seed):
     # Numbered in order of appearance, as SciPy does.
     assert labels.max() + 1 == count
     assert np.array_equal(labels, expected)
+
+
+def test_halves_are_compared_in_the_units_of_their_variables(S):
+    unit = np.logspace(-6, 6, P)
+    S *= np.outer(unit, unit)
+    i, j = 3, 100
+    size = unit[i] * unit[j] + abs(S[i, j])
+    for apart, fault, uneven in ((1e-15, 0, 0), (1e-10, 0, 1), (1.1e-6, 2, 0)):
+        changed = S.copy()
+        changed[i, j] += apart * size
+        found = screen(changed, one_row(0.1), ASYMMETRY)
+        assert (found[0], found[3]) == (fault, uneven)
+
+
+@pytest.mark.parametrize("p", [3, 70])
+def test_an_entry_as_large_as_its_penalty_is_no_edge_and_the_diagonal_is_none(p):
+    S = np.eye(p)
+    S[0, p - 1] = S[p - 1, 0] = 0.5
+    alpha = np.full((p, p), 0.5)
+    np.fill_diagonal(alpha, 0.0)
+    assert screen(S, alpha, ASYMMETRY)[4].tolist() == list(range(p))
+    S[0, 1] = S[1, 0] = -0.5
+    alpha[0, 1] = alpha[1, 0] = 0.49
+    assert screen(S, alpha, ASYMMETRY)[4].tolist() == [0, *range(p - 1)]
+    # A chain from the last variable to the first is found whatever stands on the diagonal.
+    S = np.eye(p) + 0.4 * (np.eye(p, k=1) + np.eye(p, k=-1))
+    alpha = np.full((p, p), 0.1)
+    np.fill_diagonal(alpha, 0.0)
+    assert not screen(S, alpha, ASYMMETRY)[4].any()
