@@ -190,3 +190,9 @@ def test_float32_in_float32_out(data):
     np.testing.assert_allclose(
         model.components_, GeneralizedPCA(2).fit(data.Y).components_, atol=1e-4
     )
+
+
+def test_likelihood_of_data_whose_mean_is_zero_is_that_of_pca():
+    half = np.random.default_rng(0).integers(-5, 6, size=(10, 6)).astype(float)
+    X = np.vstack([half, -half])  # column means are exactly zero
+    assert GeneralizedPCA(2).fit(X).score(X) == pytest.approx(PCA(2).fit(X).score(X), rel=1e-10)

@@ -166,7 +166,8 @@ class MatrixNormalEstimator(
             scores, total = training_moments(X, self.mean_, weighted, self.col_precision_)
             scores = scores @ np.linalg.pinv(gram, hermitian=True)
         explained = float(np.sum((scores @ gram) * scores))
-        rows_left = n - 1 if np.any(self.mean_) else n
+        # A mean of zero that was estimated costs a row, too; center may be "auto".
+        rows_left = n - 1 if self.center is True or np.any(self.mean_) else n
         left_over = max(rows_left * (p - self.n_components_), 1)
         floor = np.finfo(float).eps * max(total, np.finfo(float).tiny) / max(n * p, 1)
         self.noise_variance_ = max((total - explained) / left_over, floor)

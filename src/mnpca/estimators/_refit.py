@@ -1,5 +1,7 @@
 """Holes and covariates for estimators whose solver takes a complete matrix at a time."""
 
+import numpy as np
+
 from mnpca.estimators._incomplete import IncompleteMixin
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.missing import first_guess
@@ -11,8 +13,15 @@ class RefitMixin(IncompleteMixin):
     """Fits incomplete matrices by `fit_again`.
 
     The estimator has ``_solver(data, rank)``, which makes the solver for `fit_again` from a first
-    completed and centred matrix, and ``_store_history(detail)``.
+    completed and centred matrix, and ``_warn_unless_converged()``.
     """
+
+    def _store_history(self, fit):
+        """Set what a fit tells of how it went, and warn where it did not settle."""
+        self.objective_history_ = np.array(fit.history)
+        self.n_iter_ = len(fit.history) - 1
+        self.converged_ = fit.converged
+        self._warn_unless_converged()
 
     def _fit_again(self, problem, X, covariates, progress):
         """Fit an incomplete problem; `progress` are the arguments of fit of that kind."""

@@ -313,12 +313,6 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
 
         return solve
 
-    def _store_history(self, fit):
-        self.objective_history_ = np.array(fit.history)
-        self.n_iter_ = len(fit.history) - 1
-        self.converged_ = fit.converged
-        self._warn_unless_converged()
-
     def _choose_penalty(self, data, rank):
         """Set and return the penalties: those given, or chosen on the residual of the SVD.
 

@@ -44,7 +44,8 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     n_components : int or "auto", default="auto"
         Number of components. "auto" takes as many as stand above the noise and spread over rows
         and columns, at most 10. It may find none: then `components_` is empty, `transform`
-        returns an array without columns, and `denoise` returns the mean.
+        returns an array without columns, and `denoise` returns the mean. As many components as
+        X has rows or columns would leave no noise, so that one fewer is fitted.
     noise : {"auto", "graph", "diagonal"}, default="auto"
         Structure of the noise: a network on both sides, unequal variances only, or chosen.
         "auto" keeps networks where they leave a white residual, otherwise unequal variances,

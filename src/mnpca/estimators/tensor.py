@@ -34,7 +34,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     ----------
     rank : int or sequence of int, default=2
         Components of every axis, or of each. No axis can have more than the product of the
-        others; a matrix has one number.
+        others; a matrix has one number, less than its rows and columns.
     noise : {"graph", "diagonal", "identity"} or a sequence of these, default="graph"
         Structure of the noise of every axis, or of each: a network, unequal variances only, or
         equal ones, as for an axis of replicates.

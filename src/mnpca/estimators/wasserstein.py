@@ -235,12 +235,6 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
 
         return solve
 
-    def _store_history(self, fit):
-        self.objective_history_ = np.array(fit.history)
-        self.n_iter_ = len(fit.history) - 1
-        self.converged_ = fit.converged
-        self._warn_unless_converged()
-
     def _check_method(self):
         if self.method == "gradient":
             return
