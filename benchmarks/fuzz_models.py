@@ -51,6 +51,8 @@ def corpus(rng, folder):
         mnpca.LikelihoodMNPCA(n_components=2).fit(X),
         mnpca.WassersteinMNPCA(n_components=2).fit(X),
         mnpca.MNPCA(n_components=2).fit(X),
+        mnpca.TensorMNPCA(rank=1).fit(np.stack([X, X[::-1], 2 * X])),
+        mnpca.DimensionFoldingPCA(1, 1).fit(np.stack([X, X[::-1], 2 * X])),
     ]
     files = []
     for model in models:
@@ -75,12 +77,13 @@ def read(path):
         model = mnpca.load(path)
     except ModelFileError:
         return "refused"
-    try:
-        model.transform(np.ones((3, COLUMNS)))
-        model.score(np.ones((3, COLUMNS)))
-    except Exception:
-        # A well-formed file may still describe a senseless model.
-        return "read"
+    for shape in ((3, COLUMNS), (2, ROWS, COLUMNS)):
+        try:
+            model.transform(np.ones(shape))
+            model.score(np.ones(shape))
+        except Exception:
+            # A well-formed file may still describe a senseless model.
+            continue
     return "read"
 
 

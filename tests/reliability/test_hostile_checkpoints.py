@@ -42,20 +42,21 @@ def name(request):
 
 
 @functools.cache
-def halfway(name):
-    """The checkpoint of a fit in its middle."""
+def checkpoints(name):
+    """All checkpoints of a fit."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(progress_module, "WRITE_SHARE", 0.0)
         patch.setattr(progress_module, "LOSS_SHARE", 0.0)
         path, kept = Path(folder, "fit.ckpt"), []
         fit(name, checkpoint=path, callback=lambda _: kept.append(path.read_bytes()))
-    return kept[len(kept) // 2]
+    return kept
 
 
 @pytest.fixture
 def checkpoint(name, tmp_path):
-    path = tmp_path / "fit.ckpt"
-    path.write_bytes(halfway(name))
+    """The file that a fit left in its middle."""
+    kept, path = checkpoints(name), tmp_path / "fit.ckpt"
+    path.write_bytes(kept[len(kept) // 2])
     return path
 
 
@@ -86,6 +87,22 @@ def test_entries_of_another_type(name, checkpoint):
         for entry in state_of(document):
             if entry[0] != "step":  # of an unknown step nothing is taken, all is done again
                 entry[1] = "x"
+
+    rewrite(checkpoint, change)
+    assert_refused(name, checkpoint)
+
+
+@pytest.mark.parametrize("name", ["LikelihoodMNPCA"], indirect=True)
+def test_a_finished_fit_whose_result_lies(name, checkpoint):
+    """Nothing is computed any more: the result is what the file says."""
+    checkpoint.write_bytes(checkpoints(name)[-1])
+
+    def change(document):
+        state = dict(state_of(document))
+        for end in (state["inner"], *state["ends"]):
+            value = dict(end["items"])["col_precision"]
+            value.clear()
+            value.update(type="objects", shape=[9, 9], items=[None] * 81)
 
     rewrite(checkpoint, change)
     assert_refused(name, checkpoint)

@@ -153,14 +153,14 @@ class DimensionFoldingPCA(AxesEstimator):
                 report=report,
                 resume=resume,
             )
-        self.shape_ = X.shape
-        signal = fit.signal
-        self.cores_ = signal.core
-        self.row_components_, self.col_components_ = (f.T for f in signal.factors[1:])
-        self.mean_ = np.zeros(X.shape[1:]) if signal.mean is None else signal.mean
-        self.row_precision_ = sp.csr_array(fit.noise[1].precision)
-        self.col_precision_ = sp.csr_array(fit.noise[2].precision)
-        self._store_progress(fit)
+            self.shape_ = X.shape
+            signal = fit.signal
+            self.cores_ = signal.core
+            self.row_components_, self.col_components_ = (f.T for f in signal.factors[1:])
+            self.mean_ = np.zeros(X.shape[1:]) if signal.mean is None else signal.mean
+            self.row_precision_ = sp.csr_array(fit.noise[1].precision)
+            self.col_precision_ = sp.csr_array(fit.noise[2].precision)
+            self._store_progress(fit)
         return self
 
     def _ranks(self, shape):

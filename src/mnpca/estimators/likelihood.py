@@ -261,15 +261,15 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         rows = self._as_fitted(X)
         with self._progress(rows, callback, checkpoint, resume_from) as (report, resume):
             fit = self._solve(data, rank, penalty, report, resume)
-        self._store_history(fit)
-        row_precision, col_precision = normalise_gauge(
-            *(_on_host(side) for side in (fit.row_precision, fit.col_precision))
-        )
-        parts = identify(
-            *map(to_numpy, fit.signal),
-            Metric(data.shape[0], repeated(row_precision, data.shape[0])),
-            Metric(len(mean), col_precision),
-        )
+            self._store_history(fit)
+            row_precision, col_precision = normalise_gauge(
+                *(_on_host(side) for side in (fit.row_precision, fit.col_precision))
+            )
+            parts = identify(
+                *map(to_numpy, fit.signal),
+                Metric(data.shape[0], repeated(row_precision, data.shape[0])),
+                Metric(len(mean), col_precision),
+            )
         self._store_fit(
             X,
             mean=mean,

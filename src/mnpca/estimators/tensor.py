@@ -155,11 +155,11 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
             else:
                 options |= {"report": report, "resume": resume}
                 fit = fit_tensor(data, ranks, structures, **options)
-        self.shape_ = X.shape
-        self._store_signal(fit.signal)
-        self.components_, self.singular_values_ = fit.components()
-        self.precisions_ = [sp.csr_array(side.precision) for side in fit.noise]
-        self._store_progress(fit)
+            self.shape_ = X.shape
+            self._store_signal(fit.signal)
+            self.components_, self.singular_values_ = fit.components()
+            self.precisions_ = [sp.csr_array(side.precision) for side in fit.noise]
+            self._store_progress(fit)
         return self
 
     def _ranks(self, shape):

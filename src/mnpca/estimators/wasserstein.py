@@ -211,8 +211,8 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
         rank = choose_rank(self.n_components, data)
         with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
             fit = self._solve(data, rank, report=report, resume=resume)
-        self._store_history(fit)
-        signal, precision = identify(data, rank, fit.precision)
+            self._store_history(fit)
+            signal, precision = identify(data, rank, fit.precision)
         self._store_fit(
             X,
             mean=mean,
