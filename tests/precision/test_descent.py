@@ -119,6 +119,22 @@ def test_sweeps_end_at_the_graphical_lasso(p, kind):
     assert_allclose(W @ T, np.eye(p), atol=1e-5)
 
 
+@pytest.mark.parametrize("inner", [1e-9, 1e-3])
+def test_units_do_not_matter_to_the_bit(inner):
+    """In other units, by a power of two, every step and every decision is the same."""
+    found = []
+    for unit in (1.0, 2.0**20):
+        S, alpha, W, rng = problem(23, "matrix")
+        B, theta = np.where(rng.random((23, 23)) < 0.1, 0.3, 0.0), 1.0 / np.diagonal(W)
+        np.fill_diagonal(B, 0.0)
+        S, alpha, W, theta = unit * S, unit * alpha, unit * W, theta / unit
+        told = descend(S, alpha, W, B, theta, 1e-6, inner, inner, 20, np.arange(23))
+        found.append((told, W / unit, B, unit * theta))
+    assert found[0][0] == found[1][0]
+    for one, other in zip(found[0][1:], found[1][1:], strict=True):
+        assert_array_equal(one, other)
+
+
 def test_sweeps_end_at_their_target_or_their_number():
     S, alpha, W, _ = problem(7, "one row")
     start = (np.zeros((7, 7)), 1.0 / np.diagonal(W))

@@ -136,9 +136,10 @@ def test_the_precision_of_regressions_and_its_cost(S, alpha, diagonal, B, theta)
 
 
 @pytest.mark.parametrize("room", [1, P])
-def test_distance_from_the_inverse(rng, room):
+@pytest.mark.parametrize("off", [1e-3, 0.1])
+def test_distance_from_the_inverse(rng, room, off):
     rows, T = sparse_precision_of(rng)
-    W = np.linalg.inv(T) + 0.1 * rng.normal(size=(P, P))
+    W = np.linalg.inv(T) + off * rng.normal(size=(P, P))
     relative = rng.uniform(0.5, 2.0, size=P)
     theta = np.diagonal(T).copy()
     out = np.empty((room, P))
@@ -355,6 +356,13 @@ def test_a_sweep_stops_where_a_conditional_variance_is_not_positive():
     _, indptr, neighbours = graph((2, 5))
     W, B, theta = np.eye(P), np.zeros((P, P)), np.zeros(P)
     assert refit_sweeps(S, indptr, neighbours, W, B, theta, 0.0, 5) == (1, np.inf, False)
+
+
+def test_a_sweep_stops_where_neighbours_are_not_definite():
+    _, indptr, neighbours = graph((0, 1), (0, 2))
+    W, B, theta = np.eye(P), np.zeros((P, P)), np.zeros(P)
+    W[1, 2] = W[2, 1] = 2.0
+    assert refit_sweeps(np.eye(P), indptr, neighbours, W, B, theta, 0.0, 5) == (1, np.inf, False)
 
 
 # Small pieces
