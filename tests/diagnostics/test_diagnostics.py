@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import scipy.integrate
 import scipy.sparse as sp
+from scipy.sparse.linalg import aslinearoperator
 from tests.known import known_fit
 
+from mnpca import GeneralizedPCA, SparsePrecision
 from mnpca.datasets import make_paper_small, sample_matrix_normal
 from mnpca.diagnostics import (
     communities,
@@ -32,6 +34,21 @@ def test_edges_are_those_of_the_precision():
     assert (np.diff(np.abs(edges.partial_correlation)) <= 1e-15).all()
     assert edges.degree().sum() == 2 * len(edges)
     assert len(edges.strongest(3)) == 3
+
+
+@pytest.mark.parametrize("metric", [np.r_[0.0, np.ones(7)], aslinearoperator(np.eye(8))])
+def test_metrics_that_are_no_precisions_have_no_edges(metric):
+    X = np.random.default_rng(0).normal(size=(30, 8))
+    model = GeneralizedPCA(2, col_metric=metric).fit(X)
+    assert len(network_edges(model, "rows")) == 0
+    with pytest.raises(ValueError, match="not a positive definite matrix: no network"):
+        network_edges(model, "columns")
+
+
+def test_models_without_two_networks_are_refused():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(TypeError, match="A SparsePrecision has no noise networks among rows"):
+        network_edges(SparsePrecision().fit(X), "columns")
 
 
 def test_side_is_checked():

@@ -56,6 +56,10 @@ def side_precision(model, side):
             last = len(model.precisions_) - 1
             raise ValueError(f"side must be the number of an axis, 0 to {last}, got {side!r}.")
         return model.precisions_[side]
+    if not hasattr(model, "row_precision_"):
+        raise TypeError(
+            f"A {type(model).__name__} has no noise networks among rows and among columns."
+        )
     if side not in SIDES:
         raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
     return model.row_precision_ if side == "rows" else model.col_precision_

@@ -6,7 +6,12 @@ from scipy.sparse.linalg import LinearOperator
 
 
 def partial_correlations(precision):
-    """Return ``-P_ij / sqrt(P_ii P_jj)`` off the diagonal, as a sparse array without one."""
+    """Return ``-P_ij / sqrt(P_ii P_jj)`` off the diagonal, as a sparse array without one.
+
+    Metrics of generalised PCA need not be precisions; those that are none are refused.
+    """
+    if isinstance(precision, LinearOperator) or precision.diagonal().min() <= 0:
+        raise ValueError("The metric of this side is not a positive definite matrix: no network.")
     scale = 1.0 / np.sqrt(precision.diagonal())
     entries = sp.coo_array(precision)
     row, col = entries.coords
@@ -26,8 +31,6 @@ def noise_graph(estimator, side):
         names = getattr(estimator, "feature_names_in_", None)
     else:
         raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
-    if isinstance(precision, LinearOperator) or precision.diagonal().min() <= 0:
-        raise ValueError(f"The metric of the {side} is not a positive definite matrix: no network.")
     return precision_graph(precision, names)
 
 
