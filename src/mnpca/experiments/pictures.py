@@ -1,11 +1,7 @@
-"""The paper's figures, drawn from stored results."""
+"""The paper's figures, drawn from stored results. No window, whatever backend pyplot has."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from mnpca.experiments.tables import heading
@@ -25,9 +21,8 @@ def save_scatter(panels, path):
         Picture file.
     """
     n_cols = max(len(row) for row in panels.values())
-    figure, axes = plt.subplots(
-        len(panels), n_cols, figsize=(3 * n_cols, 3 * len(panels)), squeeze=False
-    )
+    figure = Figure(figsize=(3 * n_cols, 3 * len(panels)))
+    axes = figure.subplots(len(panels), n_cols, squeeze=False)
     for row_axes, (data, row) in zip(axes, panels.items(), strict=True):
         for axis in row_axes[len(row) :]:
             axis.set_axis_off()
@@ -48,7 +43,7 @@ def save_swiss(rows, path):
         Picture file.
     """
     n_cols = 1 + max(len(panels) for _, panels in rows.values())
-    figure = plt.figure(figsize=(3 * n_cols, 3 * len(rows)))
+    figure = Figure(figsize=(3 * n_cols, 3 * len(rows)))
     for row, (data, (points, panels)) in enumerate(rows.items()):
         first = row * n_cols + 1
         axis = figure.add_subplot(len(rows), n_cols, first, projection="3d")
@@ -73,7 +68,8 @@ def save_times(by_size, by_penalty, path):
     path : path
         Picture file.
     """
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
+    figure = Figure(figsize=(9, 3.5))
+    left, right = figure.subplots(1, 2)
     for axis, lines, label in (
         (left, by_size, "columns"),
         (right, {m: [(np.log(x), s) for x, s in v] for m, v in by_penalty.items()}, "log alpha"),
@@ -98,7 +94,8 @@ def save_networks(panels, path):
     path : path
         Picture file.
     """
-    figure, axes = plt.subplots(1, len(panels), figsize=(5 * len(panels), 5), squeeze=False)
+    figure = Figure(figsize=(5 * len(panels), 5))
+    axes = figure.subplots(1, len(panels), squeeze=False)
     for axis, (method, i, j, labels) in zip(axes[0], panels, strict=True):
         order = np.argsort(labels, kind="stable")
         place = np.empty(len(order), dtype=int)
@@ -146,4 +143,3 @@ def _scatter(axis, scores, labels):
 def _save(figure, path):
     figure.tight_layout()
     figure.savefig(path, dpi=120)
-    plt.close(figure)
