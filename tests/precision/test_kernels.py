@@ -102,10 +102,11 @@ def test_a_dual_point(rng, S, alpha, diagonal, B, on_support):
     assert (out[~lower] == 9.0).all()
 
 
-def test_moving_to_the_dual_point_of_a_precision(rng, S, alpha, diagonal):
+@pytest.mark.parametrize("far", [0.6, 1e-3])
+def test_moving_to_the_dual_point_of_a_precision(rng, S, alpha, diagonal, far):
     rows, T = sparse_precision_of(rng)
     assert 0 < np.count_nonzero(T[OFF]) < P * (P - 1)
-    W = S + rng.normal(size=(P, P)) * 0.6
+    W = feasible(S, alpha, diagonal, S, np.sign(T) * OFF) + far * rng.normal(size=(P, P))
     before = W.copy()
     cost, parts, moved, largest = make_feasible(S, alpha, diagonal, *rows, W)
     assert_allclose(W, feasible(S, alpha, diagonal, before, np.sign(T) * OFF))

@@ -73,8 +73,9 @@ def test_a_matrix_of_penalties_joins_its_own_edges(S, density, seed):
     assert np.array_equal(labels, expected)
 
 
-def test_halves_are_compared_in_the_units_of_their_variables(S):
-    unit = np.logspace(-6, 6, P)
+@pytest.mark.parametrize("decades", [6, -6])
+def test_halves_are_compared_in_the_units_of_their_variables(S, decades):
+    unit = np.logspace(-decades, decades, P)
     S *= np.outer(unit, unit)
     i, j = 3, 100
     size = unit[i] * unit[j] + abs(S[i, j])
