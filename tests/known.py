@@ -15,8 +15,9 @@ from mnpca.model.low_rank import fix_signs
 class KnownNetworks(MatrixNormalEstimator):
     """Generalised PCA under given precisions."""
 
-    def __init__(self, n_components=2, row_precision=None, col_precision=None):
+    def __init__(self, n_components=2, row_precision=None, col_precision=None, *, center=True):
         self.n_components = n_components
+        self.center = center
         self.row_precision = row_precision
         self.col_precision = col_precision
 

@@ -71,6 +71,15 @@ def test_numbers_as_labels_keep_their_order():
     assert groups == {"kind": "groups", "names": ["1", "2", "10"], "code": [2, 1, 1, 0]}
 
 
+@pytest.mark.parametrize("gap", ["", None, np.nan])
+def test_a_gap_among_numeric_labels(gap):
+    ages = describe_labels(np.array([gap, *np.linspace(20, 80, 30)], dtype=object))
+    assert ages["kind"] == "values"
+    assert ages["values"][:2] == [None, 20]
+    groups = describe_labels(np.array([1.0, gap, 0.0], dtype=object))
+    assert groups == {"kind": "groups", "names": ["0", "1", ""], "code": [1, 2, 0]}
+
+
 def test_labels_of_another_length():
     _, frame, model = known_fit()
     with pytest.raises(ValueError, match="labels must be 60 values"):

@@ -47,14 +47,15 @@ def loadings_section(model, *, count=12):
 
 
 def describe_labels(labels):
-    """Return labels as groups with numbers, or as values on a scale."""
+    """Return labels as groups with numbers, or as values on a scale; some may be missing."""
     values = _as_numbers(labels)
-    if values is not None and len(np.unique(values)) > MAX_LEVELS:
-        return {"kind": "values", "values": short(values)}
-    groups, code, size = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
-    if values is not None:  # 2 before 10
-        order = np.argsort(groups.astype(float), kind="stable")
-        groups, code, size = groups[order], np.argsort(order)[code], size[order]
+    if values is None:
+        groups, code, size = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
+    else:
+        numbers, code, size = np.unique(values, return_inverse=True, return_counts=True)
+        if np.sum(np.isfinite(numbers)) > MAX_LEVELS:
+            return {"kind": "values", "values": short(values)}
+        groups = np.array(["" if np.isnan(number) else f"{number:.12g}" for number in numbers])
     if len(groups) <= MAX_GROUPS + 1:
         return {
             "kind": "groups",
@@ -73,11 +74,14 @@ def describe_labels(labels):
 
 
 def _as_numbers(labels):
+    """Return labels as numbers, NaN where there is none; None where they are not numbers."""
+    if labels.dtype == bool:
+        return None
     try:
-        values = labels.astype(float)
+        values = np.where(labels == "", np.nan, labels.astype(object)).astype(float)
     except (TypeError, ValueError):
         return None
-    return values if np.isfinite(values).all() else None
+    return None if np.isinf(values).any() or np.isnan(values).all() else values
 
 
 def _pca_scores(X, count, scaled):

@@ -5,10 +5,10 @@ function scores() {
   const hidden = new Set();
   let axes = [0, 1], hit = -1;
   const range = labels && labels.kind === "values" ? span(labels.values, 0) : null;
-  const colour = (i) => !labels ? "var(--plus)" : range
-    ? scaleColour((labels.values[i] - range[0]) / (range[1] - range[0])) : groupColour(labels.code[i]);
+  const colour = (i) => !labels ? "var(--plus)" : !range ? groupColour(labels.code[i]) : labels.values[i] === null
+    ? "var(--bar)" : scaleColour((labels.values[i] - range[0]) / (range[1] - range[0]));
   const rowName = (i) => data.named ? data.names[i] : `row ${data.names[i]}`;
-  const labelText = (i) => !labels ? null : range ? number(labels.values[i], 5) : labels.names[labels.code[i]];
+  const labelText = (i) => !labels ? null : range ? (labels.values[i] === null ? "no value" : number(labels.values[i], 5)) : labels.names[labels.code[i]];
 
   function scatter(box, columns) {
     if (!columns.length) {
@@ -107,7 +107,7 @@ function scores() {
   if (labels && range) {
     const bar = make("div", { class: "scale" });
     bar.style.background = `linear-gradient(90deg, ${[0, .25, .5, .75, 1].map(scaleColour).join(",")})`;
-    legend.append(`${DATA.label_name || "label"}: ${number(range[0])}`, bar, number(range[1]));
+    legend.append(`${DATA.label_name || "label"}: ${number(range[0])}`, bar, number(range[1]) + (labels.values.includes(null) ? "; grey: no value" : ""));
   } else if (labels) {
     labels.names.forEach((name, code) => {
       const dot = make("span", { class: "dot" });
