@@ -9,7 +9,7 @@ import numpy as np
 from mnpca._typing import FloatArray
 from mnpca.engines import Engine
 from mnpca.solvers.flagship.fit import FlagshipFit, as_fit
-from mnpca.solvers.flagship.iterate import Iterate, spreads
+from mnpca.solvers.flagship.iterate import LEAST_SPREAD, Iterate, spreads
 from mnpca.solvers.flagship.prepared import Prepared
 from mnpca.solvers.flagship.search import FROM_SCALES, Search, Settings
 from mnpca.solvers.progress import Progress, Report, State
@@ -19,8 +19,6 @@ MAX_RANK = 10
 #: In a large matrix a component must exceed the largest singular value of pure noise by this
 #: share: so much is left to false components by a dense network whose weak edges no test sees.
 MIN_EXCESS = 0.17
-#: ... and live on at least this share of the rows and columns that a Gaussian vector uses.
-MIN_SPREAD = 0.3
 #: A matrix is large from this many rows and columns on. In a smaller one true components are
 #: weaker and more uneven, while false ones are not stronger.
 LARGE = 200
@@ -54,10 +52,9 @@ class RankTrial:
     def of(cls, iterate: Iterate) -> "RankTrial":
         """Describe the components of an iterate."""
         svd = iterate.posterior.svd
-        edge = np.sqrt(len(svd.left)) + np.sqrt(len(svd.right))
         return cls(
             rank=len(svd.singular_values),
-            strengths=svd.singular_values / edge,
+            strengths=svd.singular_values / iterate.edge,
             spreads=np.minimum(spreads(svd.left), spreads(svd.right)),
             smaller_side=min(len(svd.left), len(svd.right)),
         )
@@ -70,7 +67,7 @@ class RankTrial:
     @property
     def least_spread(self) -> float:
         """Return ``0.3 (1 + h) / 2``, at most 0.3."""
-        return MIN_SPREAD * (1.0 + self._size) / 2.0
+        return LEAST_SPREAD * (1.0 + self._size) / 2.0
 
     @property
     def _size(self) -> float:
