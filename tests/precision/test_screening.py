@@ -94,8 +94,10 @@ def test_an_entry_as_large_as_its_penalty_is_no_edge_and_the_diagonal_is_none(p)
     np.fill_diagonal(alpha, 0.0)
     assert screen(S, alpha, ASYMMETRY)[4].tolist() == list(range(p))
     S[0, 1] = S[1, 0] = -0.5
-    alpha[0, 1] = alpha[1, 0] = 0.49
-    assert screen(S, alpha, ASYMMETRY)[4].tolist() == [0, *range(p - 1)]
+    for at, labels in ((1, [0, *range(p - 1)]), (p - 1, [*range(p - 1), 0])):
+        lower = alpha.copy()
+        lower[0, at] = lower[at, 0] = 0.49
+        assert screen(S, lower, ASYMMETRY)[4].tolist() == labels
     # A chain from the last variable to the first is found whatever stands on the diagonal.
     S = np.eye(p) + 0.4 * (np.eye(p, k=1) + np.eye(p, k=-1))
     alpha = np.full((p, p), 0.1)
