@@ -157,3 +157,15 @@ def test_wrong_covariates_are_refused(estimator):
     assert plain.row_coef_ is None
     with pytest.raises(ValueError, match="fitted without"):
         plain.transform(X, row_covariates=Z)
+
+
+@pytest.mark.parametrize("method", ["transform", "score_samples", "impute"])
+@pytest.mark.parametrize("library", ["torch", "dask.array"])
+def test_rows_outside_numpy_are_refused(method, library):
+    rows = pytest.importorskip(library).asarray(X)
+    model = fit(MNPCA(2, noise="diagonal"), row_covariates=Z)
+    with pytest.raises(ValueError, match="in NumPy arrays only"):
+        getattr(model, method)(rows, row_covariates=Z)
+    without = fit(MNPCA(2, noise="diagonal"))
+    with pytest.raises(ValueError, match="in NumPy arrays only"):
+        without.impute(rows)

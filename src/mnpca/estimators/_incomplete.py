@@ -223,6 +223,11 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
 
         `least` is the number of observed cells that every row must have.
         """
+        if lives_elsewhere(X) or is_dask(X):
+            raise ValueError(
+                "Covariates and missing values are understood in NumPy arrays only. Pass the rows "
+                f"as one ({'X.compute()' if is_dask(X) else 'X.cpu().numpy() in torch'})."
+            )
         X, n_matrices = self._stacked(X)
         X = self._validate_rows(X)
         empty = np.flatnonzero((~np.isnan(X)).sum(axis=1) < least)
