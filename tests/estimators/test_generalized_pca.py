@@ -196,3 +196,9 @@ def test_likelihood_of_data_whose_mean_is_zero_is_that_of_pca():
     half = np.random.default_rng(0).integers(-5, 6, size=(10, 6)).astype(float)
     X = np.vstack([half, -half])  # column means are exactly zero
     assert GeneralizedPCA(2).fit(X).score(X) == pytest.approx(PCA(2).fit(X).score(X), rel=1e-10)
+
+
+def test_sparse_rows_that_are_all_the_same_are_refused():
+    rows = sp.csr_array(np.tile([1.0, 0.0, 2.0], (8, 1)))
+    with pytest.raises(ValueError, match="All rows of X are the same"):
+        GeneralizedPCA(1).fit(rows)

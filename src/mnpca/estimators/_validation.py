@@ -133,7 +133,9 @@ def _check_largest(largest, dtype):
 def check_variation(X):
     """Refuse a matrix whose rows are all the same."""
     if sp.issparse(X):
-        return
-    # The second comparison is seldom made, and only it reads all of X.
-    if np.array_equal(X[0], X[-1]) and (X[0] == X).all():
+        same = np.array_equal(X.max(axis=0).toarray(), X.min(axis=0).toarray())
+    else:
+        # The second comparison is seldom made, and only it reads all of X.
+        same = np.array_equal(X[0], X[-1]) and (X[0] == X).all()
+    if same:
         raise ValueError(SAME_ROWS)
