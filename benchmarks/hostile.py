@@ -6,6 +6,7 @@ Prints a table. Every file must end in a result or in one line of error, within 
 with nothing written outside the output folder.
 """
 
+import argparse
 import gzip
 import io
 import os
@@ -133,6 +134,7 @@ def unsafe_cells(folder):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__).parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     print("| file | exit | seconds | peak MB | strays | formulas | message |")
     print("|---|---|---|---|---|---|---|")

@@ -39,6 +39,8 @@ VALUES = [
     np.int64(-3),
     np.bool_(True),
     np.str_("a"),
+    np.str_(""),
+    np.bytes_(b""),
     np.array(3.5),
     np.zeros((0, 4)),
     np.asfortranarray(np.arange(6.0).reshape(2, 3)),
@@ -104,7 +106,16 @@ def test_arrays_come_back_writable_and_in_their_order(tmp_path):
 
 @pytest.mark.parametrize(
     "value",
-    [print, object(), {1, 2}, np.array([object()]), np.ma.masked_array([1.0]), np.void(b"abc")],
+    [
+        print,
+        object(),
+        {1, 2},
+        np.array([object()]),
+        np.ma.masked_array([1.0]),
+        np.void(b"abc"),
+        np.random.default_rng(np.random.MT19937(0)),
+        np.random.RandomState(np.random.PCG64(0)),
+    ],
     ids=lambda value: type(value).__name__,
 )
 def test_other_types_are_refused_by_name_and_nothing_is_written(value, tmp_path):

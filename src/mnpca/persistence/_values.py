@@ -61,8 +61,9 @@ class Encoder:
         if sp.issparse(value):
             return self._sparse(value, where)
         if kind is np.random.RandomState:
-            state = self.encode(value.get_state(legacy=False), where)
-            return {"type": "RandomState", "state": state}
+            state = value.get_state(legacy=False)
+            if state["bit_generator"] == "MT19937":
+                return {"type": "RandomState", "state": self.encode(state, where)}
         if kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
             state = self.encode(value.bit_generator.state, where)
             return {"type": "Generator", "state": state}
@@ -77,7 +78,9 @@ class Encoder:
     def _scalar(self, value: np.generic, where: str) -> dict[str, Any]:
         if value.dtype.kind not in "biufcSUmM":
             raise TypeError(f"{where} is a NumPy {value.dtype} scalar, which cannot be stored.")
-        return {"type": "scalar", "dtype": value.dtype.str, "hex": value.tobytes().hex()}
+        # As an array, an empty string has the same length in its type and in its bytes.
+        array = np.asarray(value)
+        return {"type": "scalar", "dtype": array.dtype.str, "hex": array.tobytes().hex()}
 
     def _array(self, value: Any, where: str) -> dict[str, Any]:
         if value.dtype.kind == "O":
