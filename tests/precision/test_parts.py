@@ -11,7 +11,7 @@ from mnpca.precision.block_descent import solve_component
 from mnpca.precision.iterate import to_precision
 from mnpca.precision.newton import newton, newton_along_path
 from mnpca.precision.problem import NotCertifiedError, make_problem
-from mnpca.precision.result import PrecisionResult, inverse
+from mnpca.precision.result import SMALL, PrecisionResult, inverse
 
 from .reference import (
     chain_covariance,
@@ -107,6 +107,20 @@ def test_a_result_survives_its_state():
     assert again.n_iter == result.n_iter
 
 
-def test_inverse_refuses_an_indefinite_matrix():
+@pytest.mark.parametrize("size", [1, 2, 7, SMALL, SMALL + 1])
+def test_inverse_from_the_lower_triangle(size):
+    """By the compiled kernel where the matrix is small, by LAPACK elsewhere."""
+    A = chain_covariance(size, 2 * size + 5, seed=size) if size > 1 else np.array([[4.0]])
+    expected = np.linalg.inv(A)
+    A[np.triu_indices(size, 1)] = np.nan
+    found = inverse(A)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert np.array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("size", [2, SMALL + 1])
+def test_inverse_refuses_an_indefinite_matrix(size):
+    A = np.eye(size)
+    A[0, 1] = A[1, 0] = 2.0
     with pytest.raises(np.linalg.LinAlgError):
-        inverse(np.array([[1.0, 2.0], [2.0, 1.0]]))
+        inverse(A)

@@ -13,9 +13,13 @@ from scipy.linalg import lapack
 
 from mnpca.engines import arrays
 from mnpca.engines.arrays import lives_elsewhere, to_numpy
+from mnpca.precision._kernels.inverse import invert
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+# Up to this size threads cost LAPACK more than they save.
+SMALL = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +153,17 @@ def log_determinant(lower: Array) -> float:
 
 def inverse(matrix: Array) -> Array:
     """Inverse of a symmetric positive definite matrix; ``matrix`` is overwritten."""
+    indefinite = np.linalg.LinAlgError("matrix is not positive definite")
+    if len(matrix) <= SMALL:
+        out = np.empty_like(matrix)
+        if not invert(matrix, out):
+            raise indefinite
+        return out
     factor, info = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1, clean=0)
     if info == 0:
         factor, info = lapack.dpotri(factor, lower=0, overwrite_c=1)
     if info != 0:
-        raise np.linalg.LinAlgError("matrix is not positive definite")
+        raise indefinite
     upper = np.triu(factor)
     result: Array = upper + np.triu(upper, 1).T
     return result

@@ -3,24 +3,14 @@
 import numpy as np
 from numba import njit
 
-from mnpca.precision._kernels.shared import FAST, add_rows, grow, seed, shuffle, store
+from mnpca.precision._kernels.shared import FAST, add_rows, factorise, grow, seed, shuffle, store
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _solve_definite(H, m, x):
     """X <- inv(H) x in place by Cholesky on the lower triangle of H's leading m x m block."""
-    for i in range(m):
-        for j in range(i + 1):
-            left, right = H[i], H[j]
-            total = left[j]
-            for k in range(j):
-                total -= left[k] * right[k]
-            if i > j:
-                left[j] = total / right[j]
-            elif total > 0.0:
-                left[i] = np.sqrt(total)
-            else:
-                return False
+    if not factorise(H, m):
+        return False
     for i in range(m):
         row = H[i]
         total = x[i]

@@ -26,6 +26,27 @@ def add_rows(W, rows, coef, m, n, out):
         k += 1
 
 
+@njit(cache=True, nogil=True, fastmath=FAST)
+def factorise(H, m):
+    """Cholesky factor of H's leading m x m block, in place of its lower triangle.
+
+    Returns whether the block is positive definite.
+    """
+    for i in range(m):
+        for j in range(i + 1):
+            left, right = H[i], H[j]
+            total = left[j]
+            for k in range(j):
+                total -= left[k] * right[k]
+            if i > j:
+                left[j] = total / right[j]
+            elif total > 0.0:
+                left[i] = np.sqrt(total)
+            else:
+                return False
+    return True
+
+
 @njit(cache=True, nogil=True)
 def padded(m):
     """Round m up to whole vectors."""
