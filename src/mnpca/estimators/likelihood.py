@@ -59,11 +59,12 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
     alpha_row, alpha_col : float, "bic", "bic-authors" or array-like, default="bic"
         Penalties of the two precisions. Larger values give fewer edges; 0 switches the network of
         that side off (its precision is the identity); with several matrices, whose likelihood has
-        a maximum, 0 is no penalty. "bic" chooses by the Bayesian information
-        criterion on the residual of the truncated SVD as the paper prints it, with X divided by
-        `unit_` first, so that the units of X do not matter. "bic-authors" has the grid and the
-        count of the paper's program, for noise of about unit variance. A symmetric matrix gives
-        every entry a penalty of its own: a mask has large entries where there may be no edge.
+        a maximum, 0 is no penalty. "bic" chooses by the Bayesian information criterion on the
+        residual of the truncated SVD as the paper prints it, with X divided by `unit_` first, so
+        that the units of X do not matter; a number beside it is a penalty in that unit, too.
+        "bic-authors" has the grid and the count of the paper's program, for noise of about unit
+        variance. A symmetric matrix gives every entry a penalty of its own: a mask has large
+        entries where there may be no edge.
     penalize_diagonal : bool, default=True
         Whether the diagonals of the precisions are penalised too.
     scale_free : bool, default=False
