@@ -65,13 +65,13 @@ def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
         assert near
         assert_allclose(inner, (0.5 if kind == "result" else 6e-3) * scale)
         assert first == (7 if kind == "result" else 50)
-        assert limits.pop(0) == 77
+        assert limits.pop(0) == 20
     assert_allclose(
         [inner for _, inner, _, _ in tried], [10 * scale, 10 * scale, min(1e-9, 3e-3 * scale)]
     )
     assert [first for _, _, first, _ in tried] == [50, 50, 50]
-    # The interior-point method takes over from exact sweeps where it suits.
-    assert limits == [77, 77, 60]
+    # The interior-point method takes over early where it suits.
+    assert limits == [20, 20, 20]
     monkeypatch.setattr(block_descent, "suits", lambda problem: False)
     solve_component(problem, tol, None, 77)
     assert limits[-3:] == [77, 77, 77]
@@ -82,6 +82,23 @@ def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
         fill(problem.covariance, problem.alpha, problem.diagonal, W)
         assert_array_equal(cold.iterate.W, W)
         assert cold.precision is None
+
+
+@pytest.mark.parametrize(
+    ("size", "most", "expected"),
+    [(14, 1000, [20, 20, 20]), (30, 1000, [90, 90, 60]), (30, 50, [50, 50, 50])],
+)
+def test_how_long_sweeps_go_on_where_the_interior_point_method_suits(
+    monkeypatch, size, most, expected
+):
+    limits = []
+    monkeypatch.setattr(
+        block_descent, "_descend", lambda *args, near: limits.append(args[5]) and None
+    )
+    monkeypatch.setattr(block_descent, "_finish_by_newton", lambda *args: None)
+    S = factor_covariance(size, 2 * size, seed=8)
+    solve_component(make_problem(S, 0.1, False)[0], 1e-4, None, most)
+    assert limits == expected
 
 
 @pytest.mark.parametrize(("gap", "enough"), [(1e-4 * P, True), (6.1e-4, False)])

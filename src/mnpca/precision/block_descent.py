@@ -46,9 +46,11 @@ NEAR = 4
 STALLED = 8.0
 # Sloppier sweeps than for this tolerance save nothing: more of them are needed.
 LOOSEST = 1e-4
-# So accurate, the sweeps keep every conditional variance positive from a feasible start. They are
-# slow: where the interior-point method suits, it takes over after so many.
-EXACT_INNER, EXACT_SWEEPS = 1e-9, 60
+# So accurate, the sweeps keep every conditional variance positive from a feasible start.
+EXACT_INNER = 1e-9
+# Where the interior-point method suits, it takes over after so many sweeps, or after the squared
+# number of variables over this: a hard sweep over few of them costs about as much as all its steps.
+EXACT_SWEEPS, PATIENCE = 60, 10
 # Nothing is gained below rounding.
 SMALLEST_INNER = 1e-14
 
@@ -75,6 +77,10 @@ def solve_component(
         return _solve_unpenalised(problem)
     goal = tol * problem.size
     scale = min(tol, LOOSEST)
+    few = max_sweeps
+    if suits(problem):
+        max_sweeps = min(max_sweeps, max(MIN_SWEEPS, problem.size**2 // PATIENCE))
+        few = min(max_sweeps, EXACT_SWEEPS)
     solution = None
     if start is not None:
         start, certificate = certify_start(problem, start, goal)
@@ -84,7 +90,6 @@ def solve_component(
         if start.precision is None:
             inner, first = LINE_INNER, LINE_CERTIFICATE
         solution = _descend(problem, tol, start, inner * scale, first, max_sweeps, near=True)
-    few = min(max_sweeps, EXACT_SWEEPS) if suits(problem) else max_sweeps
     for fill, inner, most in (
         (fill_soft, FIRST_INNER * scale, max_sweeps),
         (fill_mixed, FIRST_INNER * scale, max_sweeps),
