@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -149,6 +150,19 @@ def test_frames_pickles_clones_and_files(model, data, tmp_path):
 def test_same_seed_same_result_and_threads_do_not_matter(model, data):
     again = MNPCA(n_jobs=2).fit(data.Y)
     np.testing.assert_allclose(again.denoise(), model.denoise(), atol=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::mnpca.model.whiteness.ModelCheckWarning")
+def test_a_fit_that_does_not_settle_says_what_to_change(data):
+    model = MNPCA(2, noise="diagonal", max_iter=1, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="larger max_iter or tol") as caught:
+        model.fit(data.Y)
+    assert not model.converged_
+    # What is set already is no remedy.
+    assert 'noise="diagonal"' not in str(caught[0].message)
+    model.noise_ = {"structure": "graph"}
+    with pytest.warns(ConvergenceWarning, match='noise="diagonal"'):
+        model._warn_if_unsettled(8.38)
 
 
 def test_too_many_components_are_refused(data):

@@ -332,10 +332,12 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     def _warn_if_unsettled(self, change):
         """Warn where the end of the iterations, not the data, decided the result."""
         if not self.converged_:
+            graph = self.noise_["structure"] == "graph"
+            simpler = 'fewer components, noise="diagonal"' if graph else "fewer components"
             warnings.warn(
                 f"MNPCA did not settle in {self.n_iter_} iterations: the last one changed the "
-                f"signal by {change:.0%} of its size. Use fewer components, "
-                'noise="diagonal", or a larger max_iter or tol.',
+                f"signal or the noise level by {change:.0%}. Use {simpler}, or a larger max_iter "
+                "or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
