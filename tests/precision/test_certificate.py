@@ -94,6 +94,24 @@ def test_both_ways_to_the_gap_agree(monkeypatch):
     assert not any(block.definite for block in factors._blocks)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_chains_of_warm_starts(seed):
+    """Whatever the graph, the change of S and of the penalty, and the tolerance."""
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(5, 60))
+    make = (chain_covariance, factor_covariance)[seed % 2]
+    first, last = (make(p, int(rng.integers(p, 4 * p)), seed=2 * seed + i) for i in range(2))
+    largest = np.abs(first - np.diag(np.diagonal(first))).max()
+    tol, change = 10 ** rng.uniform(-6, -2.5), 10 ** rng.uniform(-4, -0.3)
+    result, S = sparse_precision(first, 0.4 * largest, tol=tol), first
+    for _ in range(3):
+        S = (1 - change) * S + change * last
+        alpha = largest * rng.uniform(0.2, 0.7)
+        result = sparse_precision(S, alpha, tol=tol, init=result)
+        assert result.duality_gap <= tol * p
+        assert_honest(result, S, alpha, sparse_precision(S, alpha, tol=1e-9).objective)
+
+
 def test_warm_starts_where_components_join_and_part():
     S = chain_covariance(60, 100, seed=34)
     best = {alpha: sparse_precision(S, alpha, tol=1e-11).objective for alpha in (0.3, 0.4, 0.5)}
