@@ -1,7 +1,5 @@
 """From a covariance to components and back: problem, parts, assembly, starts."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,10 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mnpca import sparse_precision, sparse_precision_path
 from mnpca.precision import path, solve, warm
 from mnpca.precision.block_descent import MAX_TOTAL
+from mnpca.precision.blocks import Groups
 from mnpca.precision.path import Walk
-from mnpca.precision.problem import ASYMMETRY, Problem, make_problem
-from mnpca.precision.result import Block
-from mnpca.precision.solve import groups_of
+from mnpca.precision.problem import ASYMMETRY, make_problem
 
 from .reference import chain_covariance, factor_covariance, objective, penalty_matrix
 
@@ -113,8 +110,15 @@ def test_penalties_of_zero_are_penalties(penalty):
 
 def test_groups_are_the_components_of_two_variables_or_more():
     labels = np.array([0, 1, 0, 2, 3, 1, 3, 3])
-    assert [group.tolist() for group in groups_of(labels)] == [[0, 2], [1, 5], [4, 6, 7]]
-    assert groups_of(np.arange(4)) == []
+    groups = Groups.of(labels)
+    assert [groups.variables(c).tolist() for c in range(groups.count)] == [
+        [0, 2],
+        [1, 5],
+        [4, 6, 7],
+    ]
+    assert groups.number.tolist() == [0, 1, 0, -1, 2, 1, 2, 2]
+    assert groups.place[groups.number >= 0].tolist() == [0, 0, 1, 0, 1, 1, 2]
+    assert Groups.of(np.arange(4)).count == 0
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
@@ -174,7 +178,7 @@ def test_sweeps_are_limited_in_every_component(monkeypatch):
     limits = []
     whole = solve.solve_component
     monkeypatch.setattr(
-        solve, "solve_component", lambda *args: limits.append(args[3]) or whole(*args)
+        solve, "solve_component", lambda *args: limits.append(args[2]) or whole(*args)
     )
     first = sparse_precision(mixed(), 0.05, max_iter=17)
     sparse_precision(mixed(), 0.05, max_iter=18, init=first)
@@ -189,12 +193,11 @@ def scaled(T, W, scale):
     return T / np.outer(scale, scale), W * np.outer(scale, scale)
 
 
-def dense(precision, p):
-    T = np.zeros((p, p))
-    for i in range(p):
-        for k in range(precision.indptr[i], precision.indptr[i + 1]):
-            T[i, precision.columns[k]] = precision.values[k]
-    return T
+def one_group(index, p=8):
+    """Groups of which the first holds the variables in index, and its number."""
+    labels = np.arange(1, p + 1)
+    labels[index] = 0
+    return Groups.of(labels), 0
 
 
 def working_covariance(result):
@@ -214,10 +217,9 @@ def test_an_earlier_result_in_the_units_of_the_problem(index):
     kept = [block.working_covariance.copy() for block in result._blocks]
     diagonal = np.diagonal(W) * np.array([1.0, 4.0, 9.0, 0.25, 1.0, 2.0, 3.0, 1.0])[: len(index)]
     T, W = scaled(T, W, np.sqrt(diagonal / np.diagonal(W)))
-    iterate, precision = warm.recall(result, index, diagonal)
+    iterate = warm.recall(result, *one_group(index), diagonal)
     assert_allclose(iterate.W, W)
     assert_allclose(iterate.theta, np.diagonal(T))
-    assert_allclose(dense(precision, len(index)), T)
     expected = -T / np.diagonal(T)[:, None]
     np.fill_diagonal(expected, 0.0)
     assert_allclose(iterate.B, expected)
@@ -225,45 +227,6 @@ def test_an_earlier_result_in_the_units_of_the_problem(index):
     iterate.W[:] = np.nan
     for block, before in zip(result._blocks, kept, strict=True):
         assert_array_equal(block.working_covariance, before)
-
-
-def with_known_blocks(result, *definite):
-    """The same result, with log-determinants and what is known of each component's W."""
-    T = result.precision.toarray()
-    known = tuple(
-        Block(b.index, b.working_covariance, np.linalg.slogdet(T[np.ix_(b.index, b.index)])[1], d)
-        for b, d in zip(result._blocks, definite, strict=True)
-    )
-    return replace(result, _blocks=known)
-
-
-@pytest.mark.parametrize(
-    ("parts", "definite", "known"),
-    [
-        # variables, by component (the last one stands alone), and what is known: how far W is from
-        # the inverse of T, and det T
-        ([FIRST], (True, False), (True, True)),
-        ([FIRST, ALONE], (True, False), (True, True)),
-        ([FIRST, SECOND], (True, False), (False, True)),
-        ([FIRST, SECOND, ALONE], (True, True), (True, True)),
-        ([FIRST[:2]], (True, False), (False, False)),
-        ([FIRST[:2], SECOND], (True, True), (False, False)),
-        ([FIRST[1:], ALONE], (False, True), (False, False)),
-    ],
-)
-def test_what_is_known_of_a_start(parts, definite, known):
-    result = with_known_blocks(sparse_precision(mixed(), 0.05), *definite)
-    assert [block.index.tolist() for block in result._blocks] == [FIRST, SECOND]
-    index = np.sort(np.concatenate(parts))
-    S = 3 * mixed()[np.ix_(index, index)]
-    start = warm.restart(result, index, Problem(S, np.full((1, len(S)), 0.1), np.diagonal(S)))
-    T = dense(start.precision, len(index))
-    assert (start.radius < np.inf) == known[0]
-    assert np.abs(np.linalg.eigvals(T @ start.iterate.W) - 1).max() <= start.radius
-    if known[1]:
-        assert_allclose(start.logdet, np.linalg.slogdet(T)[1])
-    else:
-        assert np.isnan(start.logdet)
 
 
 def test_a_start_on_the_line_through_two_results():
@@ -274,7 +237,7 @@ def test_a_start_on_the_line_through_two_results():
     kept = last._blocks[0].working_covariance.copy()
     t, alpha = 1.5, 0.04
     problem, _ = make_problem(S, alpha, False)
-    start = warm.go_on(last, before, t, index, problem)
+    iterate = warm.line(last, before, t, *one_group(index, 6), problem)
     (T0, W0), (T1, W1) = (
         (r.precision.toarray(), r._blocks[0].working_covariance) for r in (before, last)
     )
@@ -282,16 +245,14 @@ def test_a_start_on_the_line_through_two_results():
     ahead = np.where(B0 != 0, B1 + t * (B1 - B0), B1)
     B = np.where(ahead * B1 > 0, ahead, 0.0)
     np.fill_diagonal(B, 0.0)
-    assert_allclose(start.iterate.B, B, atol=1e-14)
+    assert_allclose(iterate.B, B, atol=1e-14)
     theta = np.diagonal(T1) * (np.diagonal(T1) / np.diagonal(T0)) ** t
-    assert_allclose(start.iterate.theta, theta)
+    assert_allclose(iterate.theta, theta)
     both = (B != 0) & (B.T != 0)
     W = np.clip(W1 + t * (W1 - W0), S - alpha, S + alpha)
     W = np.where(both, S - alpha * np.sign(B), W)
     np.fill_diagonal(W, np.diagonal(S))
-    assert_allclose(start.iterate.W, W, atol=1e-12)
-    assert start.precision is None
-    assert not start.definite
+    assert_allclose(iterate.W, W, atol=1e-12)
     assert_array_equal(last._blocks[0].working_covariance, kept)
 
 

@@ -1,28 +1,27 @@
 """What block descent tries, in which order and how exactly; its sweeps and certificates played."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mnpca.precision import block_descent
-from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft, first_half
+from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft, random_order
 from mnpca.precision.block_descent import (
     ComponentSolution,
-    _descend,
     _finish_by_newton,
     from_newton,
     solve_component,
+    sweep_and_certify,
 )
 from mnpca.precision.certificate import Certificate
-from mnpca.precision.iterate import Iterate, Sparse, Start, from_precision
+from mnpca.precision.iterate import Iterate, from_precision
 from mnpca.precision.newton import NewtonPoint, newton
 from mnpca.precision.problem import NotCertifiedError, Problem, make_problem
 
 from .reference import factor_covariance, objective, penalty_matrix
 
 P = 6
+EVERYTHING = random_order(P).tolist()
 
 
 @pytest.fixture
@@ -30,9 +29,8 @@ def problem():
     return make_problem(factor_covariance(P, 30, seed=100), 0.1, False)[0]
 
 
-def start_at(problem, definite=False, precision=None):
-    W = problem.covariance.copy()
-    return Start(Iterate(W, np.zeros((P, P)), np.ones(P)), precision, definite=definite)
+def start_at(problem):
+    return Iterate(problem.covariance.copy(), np.zeros((P, P)), np.ones(P))
 
 
 def proof(gap, estimate=None, dual=-np.inf, definite=False):
@@ -43,45 +41,35 @@ def proof(gap, estimate=None, dual=-np.inf, definite=False):
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-8])
-@pytest.mark.parametrize("kind", ["none", "line", "result"])
-def test_starts_are_tried_in_turn(monkeypatch, problem, kind, tol):
+@pytest.mark.parametrize("attempted", [False, True])
+def test_starts_are_tried_in_turn(monkeypatch, problem, attempted, tol):
     """Every attempt breaks down, so that all of them are seen."""
     tried, limits, scale = [], [], min(tol, 1e-4)
 
-    def descend(problem, tol, start, inner, first, max_sweeps, *, near):
-        tried.append((start, inner, first, near))
+    def sweep(problem, tol, iterate, inner, first, max_sweeps):
+        tried.append((iterate, inner, first))
         limits.append(max_sweeps)
 
-    monkeypatch.setattr(block_descent, "_descend", descend)
-    monkeypatch.setattr(block_descent, "certify_start", lambda problem, start, goal: (start, None))
+    def attempt(*args):
+        assert tried == []
+        assert args == (problem, tol, 20)
+
+    monkeypatch.setattr(block_descent, "sweep_and_certify", sweep)
     monkeypatch.setattr(block_descent, "_finish_by_newton", lambda *args: args)
-    precision = Sparse(*(np.zeros(1, np.int64),) * 2, np.zeros(1)) if kind == "result" else None
-    start = None if kind == "none" else start_at(problem, precision=precision)
-    finished = solve_component(problem, tol, start, 77)
+    finished = solve_component(problem, tol, 77, attempt if attempted else None)
     assert finished == (problem, pytest.approx(P * tol), None)
-    if start is not None:
-        given, inner, first, near = tried.pop(0)
-        assert given is start
-        assert near
-        assert_allclose(inner, (0.5 if kind == "result" else 6e-3) * scale)
-        assert first == (7 if kind == "result" else 50)
-        assert limits.pop(0) == 20
-    assert_allclose(
-        [inner for _, inner, _, _ in tried], [10 * scale, 10 * scale, min(1e-9, 3e-3 * scale)]
-    )
-    assert [first for _, _, first, _ in tried] == [50, 50, 50]
+    # Accuracies are per unit of the tolerance.
+    assert_allclose([inner for _, inner, _ in tried], [10, 10, min(1e-9 / scale, 3e-3)])
+    assert [first for _, _, first in tried] == [50, 50, 50]
     # The interior-point method takes over early where it suits.
     assert limits == [20, 20, 20]
-    monkeypatch.setattr(block_descent, "suits", lambda problem: False)
-    solve_component(problem, tol, None, 77)
-    assert limits[-3:] == [77, 77, 77]
-    del tried[-3:]
-    assert not any(near for _, _, _, near in tried)
-    for (cold, _, _, _), fill in zip(tried, (fill_soft, fill_mixed, fill_mixed), strict=True):
+    for (cold, _, _), fill in zip(tried, (fill_soft, fill_mixed, fill_mixed), strict=True):
         W = np.empty((P, P))
         fill(problem.covariance, problem.alpha, problem.diagonal, W)
-        assert_array_equal(cold.iterate.W, W)
-        assert cold.precision is None
+        assert_array_equal(cold.W, W)
+    monkeypatch.setattr(block_descent, "suits", lambda problem: False)
+    solve_component(problem, tol, 77)
+    assert limits[-3:] == [77, 77, 77]
 
 
 @pytest.mark.parametrize(
@@ -93,35 +81,29 @@ def test_how_long_sweeps_go_on_where_the_interior_point_method_suits(
 ):
     limits = []
     monkeypatch.setattr(
-        block_descent, "_descend", lambda *args, near: limits.append(args[5]) and None
+        block_descent, "sweep_and_certify", lambda *args: limits.append(args[5]) and None
     )
     monkeypatch.setattr(block_descent, "_finish_by_newton", lambda *args: None)
     S = factor_covariance(size, 2 * size, seed=8)
-    solve_component(make_problem(S, 0.1, False)[0], 1e-4, None, most)
+    solve_component(make_problem(S, 0.1, False)[0], 1e-4, most)
     assert limits == expected
 
 
 @pytest.mark.parametrize(("gap", "enough"), [(1e-4 * P, True), (6.1e-4, False)])
 def test_newton_s_method_where_sweeps_end_with_too_large_a_gap(monkeypatch, problem, gap, enough):
-    swept = ComponentSolution(start_at(problem).iterate, proof(gap), 5)
+    swept = ComponentSolution(start_at(problem), proof(gap), 5)
     tried = []
-    monkeypatch.setattr(
-        block_descent, "_descend", lambda *args, **options: tried.append(1) or swept
-    )
+    monkeypatch.setattr(block_descent, "sweep_and_certify", lambda *args: tried.append(1) or swept)
     monkeypatch.setattr(block_descent, "_finish_by_newton", lambda *args: args[2])
-    assert solve_component(problem, 1e-4, None) is swept
+    assert solve_component(problem, 1e-4) is swept
     assert len(tried) == 1
     monkeypatch.setattr(block_descent, "_finish_by_newton", lambda *args: "newton")
-    assert (solve_component(problem, 1e-4, None) is swept) == enough
+    assert (solve_component(problem, 1e-4) is swept) == enough
 
 
-def test_a_certified_start_is_the_solution(monkeypatch, problem):
-    start, certificate = start_at(problem), proof(1e-9)
-    monkeypatch.setattr(block_descent, "certify_start", lambda *args: (start, certificate))
-    solution = solve_component(problem, 1e-4, start)
-    assert solution.iterate is start.iterate
-    assert solution.certificate is certificate
-    assert solution.n_iter == 0
+def test_an_attempt_that_succeeds_is_the_solution(problem):
+    solution = ComponentSolution(start_at(problem), proof(1e-9), 5)
+    assert solve_component(problem, 1e-4, 77, lambda *args: solution) is solution
 
 
 @pytest.mark.parametrize("small", [False, True])
@@ -187,7 +169,7 @@ def test_a_point_of_newton_s_method_as_a_solution(problem):
 def test_no_penalty_is_the_inverse():
     S = factor_covariance(P, 30, seed=101)
     problem = Problem(S, np.zeros((1, P)), np.diagonal(S) + 0.5)
-    solution = solve_component(problem, 1e-9, None)
+    solution = solve_component(problem, 1e-9)
     expected = np.linalg.inv(S + 0.5 * np.eye(P))
     assert_allclose(block_descent.to_precision(solution.iterate), expected, atol=1e-12)
     assert solution.n_iter == 1
@@ -204,10 +186,10 @@ def test_no_penalty_and_too_much_inflation(monkeypatch, inflation):
     monkeypatch.setattr(block_descent, "MAX_INFLATION", inflation * ratio)
     problem = Problem(S, np.zeros((1, P)), np.diagonal(S).copy())
     if inflation > 1:
-        assert solve_component(problem, 1e-4, None).n_iter == 1
+        assert solve_component(problem, 1e-4).n_iter == 1
     else:
         with pytest.raises(NotCertifiedError, match="alpha = 0 needs a non-singular S"):
-            solve_component(problem, 1e-4, None)
+            solve_component(problem, 1e-4)
 
 
 # ---- sweeps and certificates, played ----------------------------------------------------------
@@ -234,16 +216,15 @@ class Play:
         return [row[k] for row in self.asked]
 
 
-def run(problem, tol=1e-4, inner=1e-3, most=1000, near=False, definite=False, columns=None):
-    start = replace(start_at(problem, definite), columns=columns)
-    return _descend(problem, tol, start, inner, 50.0, most, near=near)
+def run(problem, tol=1e-4, inner=10.0, most=1000, **options):
+    return sweep_and_certify(problem, tol, start_at(problem), inner, 50.0, most, **options)
 
 
 def test_sweeps_between_certificates_double_up_to_a_limit(monkeypatch, problem):
     play = Play(monkeypatch, sweeps=10**6)
     solution = run(problem, most=10**5)
     assert play.column(3) == [20, 20, 40, 80, 160, 200, 200, 200, 200, 200]
-    assert play.column(4) == [list(range(P))] * 10
+    assert play.column(4) == [EVERYTHING] * 10
     assert len(play.certified) == 10
     assert solution.n_iter == 1320
     assert solution.certificate.gap == 1.0
@@ -281,7 +262,7 @@ def test_sweeps_become_as_exact_as_the_gap_asks(monkeypatch, problem, tol):
     assert_allclose(targets[1], progress * (0.8 / 5) ** 1.5)
     assert_allclose(targets[2], 0.1 * progress)
     assert_allclose(targets[3], progress * (0.8 / 81) ** 1.5)
-    assert_allclose(inner, [2.0, *last[1:]])
+    assert_allclose(inner, [2 * scale, *last[1:]])
     # Column problems are solved better where the gap is far above what a sweep gains.
     assert_allclose(last[:2], 3e-3 * scale)
     assert_allclose(last[2:5] / last[1:4], [0.03, 0.03, 1.0])
@@ -291,8 +272,8 @@ def test_the_accuracy_of_column_problems_has_a_floor_and_is_never_worse_than_ask
     monkeypatch, problem
 ):
     play = Play(monkeypatch, progress=1e-9)
-    run(problem, inner=1e-8)
-    assert play.column(2)[0] == 1e-8
+    run(problem, inner=1e-4)
+    assert_allclose(play.column(2)[0], 1e-8)
     assert play.column(2)[-1] == 1e-14
 
 
@@ -300,65 +281,54 @@ def test_what_is_known_is_handed_on(monkeypatch, problem):
     """The best dual objective, and whether W is definite."""
     play = Play(monkeypatch)
     play.proofs = [proof(1.0, dual=3.0, definite=True), proof(1.0, dual=2.0), proof(1.0)]
-    run(problem, definite=True)
+    run(problem)
     assert [dual for _, _, dual in play.certified][:4] == [-np.inf, 3.0, 3.0, 3.0]
-    assert [definite for _, definite, _ in play.certified][:4] == [True, True, False, False]
+    assert [definite for _, definite, _ in play.certified][:4] == [False, True, False, False]
     play = Play(monkeypatch, kept=False)
-    run(problem, definite=True)
-    assert play.certified[0][1] is False
+    play.proofs = [proof(1.0, definite=True)]
+    run(problem)
+    assert play.certified[1][1] is False
 
 
 def test_near_a_solution_certificates_follow_single_sweeps(monkeypatch, problem):
     play = Play(monkeypatch, progress=1e-5, sweeps=10**6)
     run(problem, near=True, most=10**5)
     assert play.column(3) == [20, 1, 1, 1, 1, 24, 48, 96, 192, 200]
-    assert play.column(4) == [list(range(P))] * 10
+    assert play.column(4) == [EVERYTHING] * 10
 
 
-def test_an_unsure_start_on_a_line_gets_half_a_sweep_more(monkeypatch, problem):
+def test_an_unsure_start_gets_half_a_sweep_more(monkeypatch, problem):
     """Once, before the first certificate, and if there is room for more."""
-    unsure, everything = 28 * 1e-4 * P, list(range(P))
+    unsure = 28 * 1e-4 * P
     for progress, certificates in ((0.99 * unsure, 10), (1.01 * unsure, 9)):
         play = Play(monkeypatch, progress=progress)
-        run(problem, near=True)
-        half = play.column(4)[1]
-        assert len(half) == (P if certificates == 10 else 3)
-        assert play.column(4)[::2] == [everything] * 5
+        run(problem, near=True, unsure=28.0)
+        # The columns that the first sweep visits first.
+        assert play.column(4)[1] == (EVERYTHING if certificates == 10 else EVERYTHING[:3])
+        assert play.column(4)[::2] == [EVERYTHING] * 5
         assert len(play.certified) == certificates
         assert play.column(3)[1] == 1
         assert play.column(1)[1] == play.column(2)[1]
     play = Play(monkeypatch, progress=1.01 * unsure)
-    run(problem, near=False)
-    assert play.column(4) == [everything] * 10
+    run(problem, near=True)
+    assert play.column(4) == [EVERYTHING] * 10
     play = Play(monkeypatch, progress=1.01 * unsure)
-    solution = run(problem, near=True, most=1)
+    solution = run(problem, near=True, unsure=28.0, most=1)
     assert len(play.certified) == solution.n_iter == 1
     play = Play(monkeypatch, progress=1.01 * unsure, sweeps=2)
-    run(problem, near=True)
-    assert play.column(4) == [everything] * 10
-    # The start of an earlier result is swept until a certificate is likely to pass.
-    play = Play(monkeypatch, progress=1.01 * unsure)
-    precision = Sparse(*(np.zeros(1, np.int64),) * 2, np.zeros(1))
-    _descend(problem, 1e-4, start_at(problem, precision=precision), 1e-3, 7.0, 1000, near=True)
-    assert play.column(4) == [everything] * 10
+    run(problem, near=True, unsure=28.0)
+    assert play.column(4) == [EVERYTHING] * 10
 
 
-def test_the_half_is_what_a_sweep_visits_first():
+def test_a_first_sweep_visits_columns_in_the_given_order():
     p = 9
-    half = first_half(p)
-    assert len(set(half.tolist())) == 5
+    order = random_order(p)
+    assert sorted(order.tolist()) == list(range(p))
+    assert order.tolist() != list(range(p))
     S = factor_covariance(p, 30, seed=102)
     W, B, theta = S.copy(), np.zeros((p, p)), 1 / np.diagonal(S)
-    descend(S, np.full((1, p), 0.1), W, B, theta, 0.0, 1e-8, 1e-8, 1, np.arange(p))
+    descend(S, np.full((1, p), 0.1), W, B, theta, 0.0, 1e-8, 1e-8, 1, order)
     # A column visited later has the fit to W as it is now.
     stale = np.array([np.abs(W[j] - B[j] @ W)[np.arange(p) != j].max() for j in range(p)])
-    assert stale.argmin() not in half
-    assert stale.argmax() in half
-
-
-def test_some_columns_then_the_others_then_all(monkeypatch, problem):
-    play = Play(monkeypatch, progress=1e-5, sweeps=10**6)
-    run(problem, near=True, columns=np.array([4, 1]))
-    assert play.column(4)[:4] == [[4, 1], [0, 2, 3, 5], list(range(P)), list(range(P))]
-    assert play.column(3)[:4] == [1, 1, 1, 1]
-    assert len(play.certified) == 10
+    assert stale[order[-1]] < 1e-7
+    assert stale.argmax() in order[:5]

@@ -5,21 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mnpca.precision import certificate
-from mnpca.precision._kernels.certificate import distance_from_inverse, to_csr
-from mnpca.precision.certificate import (
-    bound,
-    by_factors,
-    certify,
-    certify_start,
-    dual_value,
-    largest_eigenvalue,
-    move_to_feasible,
-)
-from mnpca.precision.iterate import Iterate, Sparse, Start, from_precision
+from mnpca.precision._kernels.certificate import distance_from_inverse, largest_gap, to_csr
+from mnpca.precision.certificate import by_factors, certify, dual_value, move_to_feasible
+from mnpca.precision.iterate import Sparse, from_precision
 from mnpca.precision.newton import newton
 from mnpca.precision.problem import Problem, make_problem
 
-from .reference import chain_covariance, factor_covariance, objective, penalty_matrix
+from .reference import factor_covariance, objective, penalty_matrix
 
 P, ALPHA = 8, 0.2
 
@@ -56,6 +48,10 @@ def feasible(problem, T, W):
 def sparse_of(T):
     iterate = from_precision(T, np.zeros_like(T))
     return Sparse(*to_csr(iterate.B, iterate.theta))
+
+
+def bound(distance, radius=np.inf):
+    return largest_gap(distance, radius)
 
 
 def test_bound_is_the_worst_eigenvalue_s():
@@ -273,91 +269,6 @@ def test_the_way_is_chosen_by_the_number_of_edges(monkeypatch):
         assert certify(problem, iterate, 1e-3, True, -np.inf, np.empty((P, P))) == expected
 
 
-# ---- starts -----------------------------------------------------------------------------------
-
-
-def start_at(T, W, radius):
-    iterate = from_precision(T, W.copy())
-    return Start(iterate, sparse_of(T), 1.25, radius)
-
-
-def test_a_start_without_a_precision_is_taken_as_it_is():
-    problem, point = problem_and_solution()
-    start = Start(Iterate(point.W, np.zeros((P, P)), np.ones(P)))
-    assert certify_start(problem, start, 1e-3) == (start, None)
-
-
-def moved_by(problem, T, size):
-    """A definite W whose way to the dual point of T is so long, squared and halved."""
-    there = feasible(problem, T, np.linalg.inv(T))
-    scale = np.sqrt(np.diagonal(T))
-    i, j = np.argwhere(np.triu(T, 1))[0]
-    step = np.sqrt(size) / (scale[i] * scale[j])
-    W = there.copy()
-    W[i, j] -= step
-    W[j, i] -= step
-    return W, there
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("known", [False, True])
-def test_how_far_w_is_tells_what_a_start_is_good_for(monkeypatch, sparse, known):
-    problem, point = problem_and_solution()
-    monkeypatch.setattr(certificate, "SPARSE", 1.0 if sparse else 0.0)
-    goal, T = 1e-4, 1.05 * point.T
-    hopeful, some, far = (
-        c * goal for c in (certificate.HOPEFUL, certificate.SOME, certificate.FAR)
-    )
-    for off in (0.99 * hopeful, 1.01 * hopeful, 0.99 * some, 1.01 * some, 0.99 * far, 1.01 * far):
-        W, there = moved_by(problem, T, off)
-        found, proof = certify_start(problem, start_at(T, W, 0.1 if known else np.inf), goal)
-        assert proof is None
-        assert_allclose(found.iterate.W, there)
-        if sparse and known and off > hopeful:
-            # The move proves W definite; some columns are swept where that may do.
-            assert found.definite
-            assert (found.columns is None) == (off > some)
-            continue
-        looked_at = off <= (far if sparse else hopeful)
-        assert found.definite == looked_at
-        assert (found.columns is not None) == looked_at
-
-
-def test_a_move_proves_w_definite_up_to_a_length(monkeypatch):
-    problem, point = problem_and_solution()
-    monkeypatch.setattr(certificate, "SPARSE", 1.0)
-    monkeypatch.setattr(certificate, "FAR", 0.0)
-    T, goal = 1.05 * point.T, 1e-4
-    W, there = moved_by(problem, T, 2 * goal)
-    units = np.sqrt(np.outer(np.diagonal(T), np.diagonal(T)))
-    length = (np.abs(T) / units).sum(axis=1).max() * (np.abs(W - there) * units).sum(axis=1).max()
-    for radius, proved in ((0.999 - length, True), (1.001 - length, False)):
-        found, _ = certify_start(problem, start_at(T, W, radius), goal)
-        assert found.definite == proved
-
-
-@pytest.mark.parametrize("values", [[0.9], [-0.6], [3.0, 0.1], [-0.3, 0.2, 1e-9], [0.0]])
-def test_the_gap_bounds_the_eigenvalues(values):
-    values = np.array(values)
-    gap = float(np.sum(values - np.log1p(values)))
-    assert np.abs(values).max() <= largest_eigenvalue(gap) <= 0.5 + 3 * np.abs(values).max()
-    assert largest_eigenvalue(0.0) == 0.0
-
-
-def test_the_columns_with_the_largest_parts_are_swept(monkeypatch):
-    monkeypatch.setattr(certificate, "LEFT", 0.125)
-    parts = np.array([1.0, 9.0, 4.0, 2.0])
-    for goal, columns in ((1e-9, {0, 1, 2, 3}), (9.0, {1, 2}), (1e3, set())):
-        # The others have a share s of the squares, and s^2 of them is to be left.
-        left = 2 * certificate.LEFT * goal
-        found = certificate._columns_to_sweep(parts, goal)
-        assert set(found.tolist()) == columns
-        rest = parts.sum() - parts[found].sum()
-        assert rest**2 / parts.sum() <= left
-        if len(found):
-            assert (rest + parts[found].min()) ** 2 / parts.sum() >= left
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_row_sums_bound_the_eigenvalues_in_any_weights(seed):
     _, point = problem_and_solution()
@@ -389,32 +300,3 @@ def test_bound_with_a_radius(seed):
     assert bound(0.0, 0.0) == 0.0
     assert bound(3.0, 1.0) == np.inf
     assert bound(3.0, 0.5) < np.inf
-
-
-def test_a_start_near_enough_is_certified():
-    problem, point = problem_and_solution()
-    T, W = near(point, 1e-5)
-    norm, _, _, cost = pair(problem, T, W)
-    start = start_at(T, W, 0.1)
-    found, proof = certify_start(problem, start, 1.01 * bound(norm) + abs(cost - P))
-    assert found is start
-    assert_allclose([proof.gap, proof.estimate], bound(norm))
-    assert_allclose(proof.cost, cost)
-    assert proof.logdet == 1.25
-    assert proof.definite
-    assert proof.precision is start.precision
-
-
-@pytest.mark.parametrize(("shift", "definite"), [(0.02, True), (3.0, False)])
-def test_a_start_not_near_enough_tells_whether_w_is_definite(shift, definite):
-    """Of the right cost, but W is not T's inverse: by a little, or by too much to say."""
-    S = chain_covariance(P, 30, seed=81)
-    problem, _ = make_problem(S, ALPHA, False)
-    T = np.diag(1 / np.diagonal(S))
-    W = np.clip(np.eye(P) + shift, S - ALPHA, S + ALPHA) if definite else S + ALPHA
-    start = start_at(T, W, np.inf)
-    goal = 1e-9
-    found, proof = certify_start(problem, start, goal)
-    X = start.iterate.W - np.eye(P)
-    assert proof is None
-    assert found.definite == (np.linalg.norm(X) < 1)

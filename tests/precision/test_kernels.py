@@ -1,11 +1,13 @@
 """The compiled passes against the formulas in their docstrings, on sizes that are not round."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mnpca.precision._kernels.blocks import put_rows, take_block
+from mnpca.precision._kernels.blocks import join_rows, take_block
 from mnpca.precision._kernels.certificate import (
     distance_from_inverse,
     fill_dual,
@@ -18,13 +20,23 @@ from mnpca.precision._kernels.certificate import (
 from mnpca.precision._kernels.descent import fill_mixed, fill_soft
 from mnpca.precision._kernels.interior import fill_hessian
 from mnpca.precision._kernels.refit import _solve_definite, refit_sweeps
-from mnpca.precision._kernels.shared import add_rows, grow, padded, seed, shuffle, store
+from mnpca.precision._kernels.shared import (
+    add_rows,
+    diagonal_of,
+    grow,
+    padded,
+    seed,
+    shuffle,
+    store,
+)
 from mnpca.precision._kernels.warm import (
     extrapolate,
     fill_regressions,
-    recall_block,
-    recall_rows,
+    list_regressions,
+    recall,
+    symmetric_rows,
 )
+from mnpca.precision.blocks import Blocks, Groups
 
 P = 7
 OFF = ~np.eye(P, dtype=bool)
@@ -184,54 +196,113 @@ def test_the_most_that_the_whole_off_diagonal_may_shrink(S, alpha, diagonal, siz
 # Blocks and warm starts
 
 
-def test_blocks_are_taken_and_put_back(rng):
+def test_a_block_is_taken(rng):
     matrix, index = rng.normal(size=(P, P)), np.array([5, 0, 3])
     out = np.empty((3, 2))
     take_block(matrix, index, np.array([6, 1]), out)
     assert_array_equal(out, matrix[np.ix_(index, [6, 1])])
-    rows, T = sparse_precision_of(rng, 3)
-    whole = np.zeros((P, P))
-    whole[np.ix_(index, index)] = T
-    counts = np.zeros(P, np.int64)
-    counts[index] = np.diff(rows[0])
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    columns, values = np.empty(indptr[-1], np.int64), np.empty(indptr[-1])
-    put_rows(*rows, index, indptr, columns, values)
-    assert_array_equal(sp.csr_array((values, columns, indptr), shape=(P, P)).toarray(), whole)
 
 
-@pytest.mark.parametrize("position", [[0, 1, 2], [2, 0, 1], [-1, 3, 1], [0, -1, 2]])
-def test_a_covariance_is_recalled_in_new_units(rng, position):
-    A = rng.normal(size=(3, 3))
-    block, position = A @ A.T, np.array(position)
-    diagonal, scale = rng.uniform(1.0, 2.0, size=5), np.full(5, 7.0)
-    W = np.full((5, 5), 9.0)
-    recall_block(block, position, diagonal, scale, W)
-    here = position >= 0
-    places = position[here]
-    expected_scale, expected = np.full(5, 7.0), np.full((5, 5), 9.0)
-    expected_scale[places] = np.sqrt(diagonal[places] / np.diagonal(block)[here])
-    unit = expected_scale[places]
-    expected[np.ix_(places, places)] = block[np.ix_(here, here)] * np.outer(unit, unit)
-    assert_allclose(scale, expected_scale)
-    assert_allclose(W, expected)
-    assert_allclose(np.diagonal(W)[places], diagonal[places])
+@pytest.mark.parametrize("labels", [[0, 1, 2, 0, 3, 0, 1], [0, 0, 0, 0, 0, 0, 0], range(P)])
+def test_rows_are_joined(rng, labels):
+    groups = Groups.of(np.array(labels))
+    parts = [sparse_precision_of(rng, k) for k in np.diff(groups.bounds)]
+    diagonal = rng.uniform(1.0, 2.0, size=P)
+    whole = np.diag(1 / diagonal)
+    for c, (_, T) in enumerate(parts):
+        index = groups.variables(c)
+        whole[np.ix_(index, index)] = T
+    lengths, columns, values = (
+        np.concatenate([np.empty(0, kind), *entries])
+        for kind, entries in (
+            (np.int64, [np.diff(rows[0]) for rows, _ in parts]),
+            (np.int64, [rows[1] for rows, _ in parts]),
+            (np.float64, [rows[2] for rows, _ in parts]),
+        )
+    )
+    joined = join_rows(
+        diagonal, groups.order, groups.bounds, groups.number, lengths, columns, values
+    )
+    found = sp.csr_array(joined, shape=(P, P))
+    assert_allclose(found.toarray(), whole)
+    assert found.nnz == np.count_nonzero(whole)
+    assert all((np.diff(found.indices[a:b]) > 0).all() for a, b in pairwise(found.indptr))
 
 
-def test_a_precision_is_recalled_in_new_units(rng):
-    rows, T = sparse_precision_of(rng)
-    index = np.array([4, 1, 6, 2])
-    position = np.full(P, -1)
-    position[index] = np.arange(4)
-    scale = rng.uniform(0.5, 2.0, size=4)
-    indptr, columns, values, theta = recall_rows(*rows, index, position, scale)
+@pytest.mark.parametrize(
+    "then",
+    [  # components of the earlier result: the same; larger; smaller; others; none
+        [0, 1, 0, 2, 0, 3, 4],
+        [0, 0, 0, 1, 0, 2, 0],
+        [0, 1, 0, 2, 3, 4, 5],
+        [0, 1, 2, 1, 0, 2, 0],
+        range(P),
+    ],
+)
+def test_a_solution_is_recalled_in_new_units(rng, then):
+    before = Groups.of(np.array(then))
+    T, W = np.diag(rng.uniform(1.0, 2.0, size=P)), np.zeros((P, P))
+    np.fill_diagonal(W, 1 / np.diagonal(T))
+    covariances = []
+    for c in range(before.count):
+        index = before.variables(c)
+        _, T[np.ix_(index, index)] = sparse_precision_of(rng, len(index))
+        A = rng.normal(size=(len(index), len(index)))
+        covariances.append(A @ A.T)
+        W[np.ix_(index, index)] = covariances[-1]
+    blocks = Blocks.join(before, covariances, [0.0] * before.count)
+    rows = sp.csr_array(T)
+    earlier = (
+        *(rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data),
+        *(before.bounds, before.number, before.place, blocks.offsets, blocks.covariances),
+    )
+    now = Groups.of(np.array([0, 1, 0, 2, 0, 3, 4]))
+    index, diagonal = now.variables(0), rng.uniform(1.0, 2.0, size=3)
+    out = np.full((3, 3), 9.0)
+    found = recall(earlier, index, now.number, now.place, diagonal, out)
+    scale = np.sqrt(diagonal / np.diagonal(W)[index])
+    assert_allclose(out, W[np.ix_(index, index)] * np.outer(scale, scale))
     expected = T[np.ix_(index, index)] / np.outer(scale, scale)
-    found = sp.csr_array((values, columns, indptr), shape=(4, 4)).toarray()
-    assert_allclose(found, expected)
-    assert_allclose(theta, np.diagonal(expected))
-    B = np.zeros((4, 4))
-    fill_regressions(indptr, columns, values, theta, B)
-    assert_allclose(B, np.where(np.eye(4, dtype=bool), 0.0, -expected / theta[:, None]))
+    assert_allclose(sp.csr_array((found[2], found[1], found[0]), shape=(3, 3)).toarray(), expected)
+
+
+def test_regressions_are_filled_and_listed(rng):
+    rows, T = sparse_precision_of(rng)
+    theta = diagonal_of(*rows)
+    assert_allclose(theta, np.diagonal(T))
+    expected = np.where(OFF, -T / theta[:, None], 0.0)
+    B = np.zeros((P, P))
+    fill_regressions(*rows, theta, B)
+    assert_allclose(B, expected)
+    lists = list_regressions(*rows, theta)
+    assert_allclose(from_lists(lists), expected)
+    # Room for a sweep over every column.
+    assert len(lists[2]) == len(lists[3]) >= 2 * np.count_nonzero(expected)
+
+
+def from_lists(lists):
+    start, count, near, values = lists
+    B = np.zeros((len(start), len(start)))
+    for i in range(len(start)):
+        at = slice(start[i], start[i] + count[i])
+        B[i, near[at]] = values[at]
+    return B
+
+
+def test_rows_of_listed_regressions(B, theta, rng):
+    """The lists are in no order, with gaps between them."""
+    start, count, near, values = [], [], [], []
+    for i in range(P):
+        neighbours = rng.permutation(np.flatnonzero(B[i]))
+        start.append(len(near) + 2)
+        count.append(len(neighbours))
+        near += [-1, -1, *neighbours]
+        values += [np.nan, np.nan, *B[i, neighbours]]
+    lists = tuple(map(np.array, (start, count, near, values)))
+    indptr, columns, entries = symmetric_rows(lists, theta)
+    found = sp.csr_array((entries, columns, indptr), shape=(P, P))
+    assert_allclose(found.toarray(), precision_of_regressions(B, theta))
+    assert_array_equal(columns, to_csr(B, theta)[1])
 
 
 def test_going_on_through_two_iterates(rng):

@@ -40,7 +40,7 @@ def test_screening_is_exact():
     split = sparse_precision(S, 0.45, tol=1e-10)
     assert len(split.components) > 5
     problem, _ = make_problem(S, 0.45, False)
-    whole = solve_component(problem, 1e-10, None)
+    whole = solve_component(problem, 1e-10)
     T = to_precision(whole.iterate)
     assert_allclose(split.precision.toarray(), T, atol=1e-4)
     assert_allclose(split.objective, whole.certificate.objective, atol=1e-8)
@@ -81,7 +81,7 @@ def test_newton_takes_over_where_block_descent_may_not_go_on(monkeypatch):
     monkeypatch.setattr(block_descent, "suits", lambda problem: False)
     after_one_sweep = sparse_precision(S, 0.1, tol=1e-9)
     assert_allclose(after_one_sweep.objective, expected.objective, atol=1e-7)
-    monkeypatch.setattr(block_descent, "_descend", lambda *args, **options: None)
+    monkeypatch.setattr(block_descent, "sweep_and_certify", lambda *args, **options: None)
     assert_allclose(sparse_precision(S, 0.1, tol=1e-9).objective, expected.objective, atol=1e-7)
 
 

@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from mnpca.precision.blocks import Block, Blocks
 from mnpca.precision.iterate import Iterate, cold_start, from_precision, to_precision
 from mnpca.precision.problem import Problem
-from mnpca.precision.result import Block, PrecisionResult, inverse, log_determinant
+from mnpca.precision.result import PrecisionResult, inverse, log_determinant
 
 # Variables 0 and 3, 2 and 4 and 5 belong together, 1 stands alone.
 PAIR = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -19,10 +20,11 @@ def by_hand(logdets=(np.nan, np.nan), value=np.nan):
     T[1, 1] = 5.0
     T[np.ix_([0, 3], [0, 3])] = PAIR
     T[np.ix_([2, 4, 5], [2, 4, 5])] = THREE
-    blocks = (
-        Block(np.array([0, 3]), np.linalg.inv(PAIR), logdets[0], True),
-        Block(np.array([2, 4, 5]), np.linalg.inv(THREE), logdets[1], False),
-    )
+    parts = [
+        Block(np.array([0, 3]), np.linalg.inv(PAIR), logdets[0]),
+        Block(np.array([2, 4, 5]), np.linalg.inv(THREE), logdets[1]),
+    ]
+    blocks = Blocks.from_list(parts, 6)
     labels = np.array([0, 1, 2, 0, 2, 2])
     return T, PrecisionResult(sparse.csr_array(T), value, 1e-5, 7, labels, blocks, 11.0)
 
@@ -38,7 +40,8 @@ def test_the_value_is_put_together_when_it_is_asked_for():
 
 def test_who_belongs_to_whom():
     T, result = by_hand()
-    assert_array_equal(result.block_of, [0, -1, 1, 0, 1, 1])
+    assert_array_equal(result._blocks.groups.number, [0, -1, 1, 0, 1, 1])
+    assert_array_equal(result._blocks.groups.place[[0, 3, 2, 4, 5]], [0, 1, 0, 1, 2])
     assert [part.tolist() for part in result.components] == [[0, 3], [1], [2, 4, 5]]
     assert_allclose(result.covariance, np.linalg.inv(T), atol=1e-14)
 
@@ -56,7 +59,6 @@ def test_state_holds_everything():
         assert_array_equal(one.index, other.index)
         assert_array_equal(one.working_covariance, other.working_covariance)
         assert_array_equal(one.logdet, other.logdet)
-        assert one.definite is other.definite
     assert "blocks" in state
 
 
@@ -67,28 +69,44 @@ def test_state_holds_everything():
         (np.array([-1, 3]), np.eye(2)),
         (np.array([0, 3]), np.eye(3)),
         (np.array([0, 3]), np.ones(2)),
+        (np.array([3, 0]), np.eye(2)),
+        (np.array([3, 3]), np.eye(2)),
+        (np.array([3]), np.eye(1)),
+        (np.zeros(0, np.int64), np.zeros((0, 0))),
     ],
 )
 def test_a_damaged_state_is_refused(block):
     """Compiled code would read beyond the arrays."""
     _, result = by_hand()
     state = result.state()
-    state["blocks"] = [(*block, 0.0, True)]
-    with pytest.raises(ValueError, match="sizes do not agree"):
-        PrecisionResult.from_state(state)
-    state["blocks"] = [(np.zeros(0, np.int64), np.zeros((0, 0)), 0.0, True)]
-    assert PrecisionResult.from_state(state).n_iter == 7
-    state["blocks"] = [(np.array([9]), np.eye(1), 0.0, True)]
-    with pytest.raises(ValueError, match="sizes do not agree"):
+    state["blocks"] = [(*block, 0.0)]
+    with pytest.raises(ValueError, match="damaged"):
         PrecisionResult.from_state(state)
     state = result.state() | {"labels": np.zeros(5, np.int64)}
     with pytest.raises(ValueError, match="sizes do not agree"):
         PrecisionResult.from_state(state)
 
 
+def test_blocks_may_not_overlap():
+    _, result = by_hand()
+    state = result.state()
+    state["blocks"][1] = (np.array([0, 4, 5]), *state["blocks"][1][1:])
+    with pytest.raises(ValueError, match="components overlap"):
+        PrecisionResult.from_state(state)
+
+
+def test_blocks_of_earlier_versions_have_one_entry_more():
+    _, result = by_hand((1.5, 2.5))
+    state = result.state()
+    state["blocks"] = [(*block, True) for block in state["blocks"]]
+    again = PrecisionResult.from_state(state)
+    assert [block.logdet for block in again._blocks] == [1.5, 2.5]
+
+
 def test_a_precision_that_lives_elsewhere():
     strict = pytest.importorskip("array_api_strict")
     result = PrecisionResult(strict.asarray(THREE.copy()), 1.0, 0.0, 1, np.zeros(3, np.int64))
+    assert len(result._blocks) == 0
     assert_allclose(np.asarray(result.covariance), np.linalg.inv(THREE))
     stored = result.state()["precision"]
     assert type(stored) is np.ndarray

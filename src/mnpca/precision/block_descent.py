@@ -6,25 +6,19 @@ fit of a lasso of variable j on the others. No factorisation is needed until the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from mnpca.precision._kernels.certificate import to_csr
-from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft, first_half
-from mnpca.precision.certificate import Certificate, certify, certify_start
+from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft, random_order
+from mnpca.precision.certificate import Certificate, certify
 from mnpca.precision.interior import solve_by_interior_point, suits
-from mnpca.precision.iterate import (
-    Iterate,
-    Sparse,
-    Start,
-    cold_start,
-    from_precision,
-    to_precision,
-)
+from mnpca.precision.iterate import Iterate, Sparse, cold_start, from_precision, to_precision
 from mnpca.precision.newton import MAX_INFLATION, NewtonPoint, newton, newton_along_path
 from mnpca.precision.problem import NotCertifiedError, Problem, not_certified
-from mnpca.precision.result import Index, inverse, log_determinant
+from mnpca.precision.result import inverse, log_determinant
 
 # Certificates before Newton's method takes over; and column sweeps between two of them, a number
 # that doubles from the least to the most.
@@ -32,15 +26,10 @@ MAX_CERTIFICATES = 10
 MIN_SWEEPS, MAX_SWEEPS = 20, 200
 # Column sweeps before Newton's method takes over.
 MAX_TOTAL = 1000
-# Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its cost,
-# and accuracy of the column problems in the first sweep: from a cold start, from an earlier
-# solution, and from the line through two of them, which is nearer after a sweep. Then the accuracy
-# in the last sweeps.
-FIRST_CERTIFICATE, WARM_CERTIFICATE, LINE_CERTIFICATE = 50.0, 7.0, 50.0
-FIRST_INNER, WARM_INNER, LINE_INNER, LAST_INNER = 10.0, 0.5, 6e-3, 3e-3
-# Above this progress, a first sweep from a line is followed by half a sweep.
-UNSURE = 28.0
-# A warm start is near: so many more certificates after one sweep each.
+# Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its cost;
+# accuracy of the column problems, per unit of tol, in the first sweep and in the last ones.
+FIRST_CERTIFICATE, FIRST_INNER, LAST_INNER = 50.0, 10.0, 3e-3
+# From a start near a solution: so many certificates after one sweep each.
 NEAR = 4
 # A gap so many times a sweep's progress will not fall before the column problems are solved better.
 STALLED = 8.0
@@ -64,14 +53,18 @@ class ComponentSolution:
     n_iter: int
 
 
+# From a component's problem, the tolerance and the most sweeps to a solution, None if it failed.
+Attempt = Callable[[Problem, float, int], ComponentSolution | None]
+
+
 def solve_component(
-    problem: Problem, tol: float, start: Start | None, max_sweeps: int = MAX_TOTAL
+    problem: Problem, tol: float, max_sweeps: int = MAX_TOTAL, attempt: Attempt | None = None
 ) -> ComponentSolution:
     """Solve one component until its duality gap is at most tol times its number of variables.
 
-    Tries, in this order: the given start; a soft-thresholded S, which is nearest to the solution
-    but may be indefinite; a shrunk S, which is definite; the same in exact sweeps; Newton's method
-    from wherever these ended, or where one of them has taken max_sweeps.
+    Tries, in this order: what ``attempt`` starts from; a soft-thresholded S, which is nearest to
+    the solution but may be indefinite; a shrunk S, which is definite; the same in exact sweeps;
+    Newton's method from wherever these ended, or where one of them has taken max_sweeps.
     """
     if not problem.alpha.any():
         return _solve_unpenalised(problem)
@@ -81,54 +74,48 @@ def solve_component(
     if suits(problem):
         max_sweeps = min(max_sweeps, max(MIN_SWEEPS, problem.size**2 // PATIENCE))
         few = min(max_sweeps, EXACT_SWEEPS)
-    solution = None
-    if start is not None:
-        start, certificate = certify_start(problem, start, goal)
-        if certificate is not None:
-            return ComponentSolution(start.iterate, certificate, 0)
-        inner, first = WARM_INNER, WARM_CERTIFICATE
-        if start.precision is None:
-            inner, first = LINE_INNER, LINE_CERTIFICATE
-        solution = _descend(problem, tol, start, inner * scale, first, max_sweeps, near=True)
+    solution = None if attempt is None else attempt(problem, tol, max_sweeps)
     for fill, inner, most in (
-        (fill_soft, FIRST_INNER * scale, max_sweeps),
-        (fill_mixed, FIRST_INNER * scale, max_sweeps),
-        (fill_mixed, min(EXACT_INNER, LAST_INNER * scale), few),
+        (fill_soft, FIRST_INNER, max_sweeps),
+        (fill_mixed, FIRST_INNER, max_sweeps),
+        (fill_mixed, min(EXACT_INNER / scale, LAST_INNER), few),
     ):
         if solution is None:
-            start = Start(cold_start(problem, fill))
-            solution = _descend(problem, tol, start, inner, FIRST_CERTIFICATE, most, near=False)
+            iterate = cold_start(problem, fill)
+            solution = sweep_and_certify(problem, tol, iterate, inner, FIRST_CERTIFICATE, most)
     if solution is not None and solution.certificate.gap <= goal:
         return solution
     return _finish_by_newton(problem, goal, solution)
 
 
-def _descend(
+def sweep_and_certify(
     problem: Problem,
     tol: float,
-    start: Start,
+    iterate: Iterate,
     inner: float,
     first: float,
     max_sweeps: int,
     *,
-    near: bool,
+    near: bool = False,
+    unsure: float = np.inf,
 ) -> ComponentSolution | None:
     """Sweep and certify, tightening until the gap passes; None if a sweep broke down.
 
     ``inner`` is the accuracy of the column problems in the first sweep, ``first`` the progress at
-    which to certify first.
+    which to certify first, both per unit of tol. Where the iterate is ``near`` a solution, the next
+    certificates come after one sweep each. A first sweep with more progress than ``unsure`` is
+    followed by half a sweep.
     """
     goal = tol * problem.size
     scale = min(tol, LOOSEST)
     target = first * scale * problem.size
+    inner *= scale
     inner_last = min(inner, LAST_INNER * scale)
-    iterate, definite = start.iterate, start.definite
     work = np.empty_like(iterate.W)
-    total, dual = 0, -np.inf
-    # Where some columns may do, those come first, then the others.
-    some = [] if start.columns is None else [start.columns, _others(start.columns, problem.size)]
+    total, dual, definite = 0, -np.inf, False
+    everything = columns = random_order(problem.size)
     for count in range(MAX_CERTIFICATES):
-        one = bool(some) or (near and 0 < count <= NEAR)
+        one = len(columns) < problem.size or (near and 0 < count <= NEAR)
         sweeps, progress, ok, kept = descend(
             problem.covariance,
             problem.alpha,
@@ -139,17 +126,17 @@ def _descend(
             inner,
             inner_last,
             1 if one else min(max(MIN_SWEEPS, total), MAX_SWEEPS, max_sweeps - total),
-            some.pop(0) if some else np.arange(problem.size),
+            columns,
         )
         total += sweeps
         if not ok:
             return None
         definite &= kept
-        unsure = progress > UNSURE * scale * problem.size
-        if near and start.precision is None and total == 1 < max_sweeps and unsure:
+        if total == 1 < max_sweeps and progress > unsure * scale * problem.size:
             # The columns of the first half are older than those of the second.
-            some, inner = [first_half(problem.size)], inner_last
+            columns, inner = everything[: (problem.size + 1) // 2], inner_last
             continue
+        columns = everything
         certificate = certify(problem, iterate, goal, definite, dual, work)
         if certificate.gap <= goal or total >= max_sweeps:
             break
@@ -162,13 +149,6 @@ def _descend(
             inner_last = max(0.03 * inner_last, SMALLEST_INNER)
         inner = inner_last
     return ComponentSolution(iterate, certificate, total)
-
-
-def _others(columns: Index, p: int) -> Index:
-    """Return the columns that are not among the given ones."""
-    rest = np.ones(p, np.bool_)
-    rest[columns] = False
-    return np.flatnonzero(rest)
 
 
 def _finish_by_newton(

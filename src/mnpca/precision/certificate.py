@@ -14,7 +14,7 @@ the eigenvalues l of T W - I. There are two ways to it:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,23 +22,19 @@ from mnpca.precision._kernels.certificate import (
     distance_from_inverse,
     fill_dual,
     fill_primal,
+    largest_gap,
     make_feasible,
     support_size,
     to_csr,
     trace_of_square,
 )
-from mnpca.precision.iterate import Iterate, Sparse, Start
+from mnpca.precision._types import Array
+from mnpca.precision.iterate import Iterate, Sparse
 from mnpca.precision.problem import Problem
-from mnpca.precision.result import Array, Index, log_determinant
+from mnpca.precision.result import log_determinant
 
 # Up to this share of nonzeros a product with T costs less than a factorisation.
 SPARSE = 1.0 / 12.0
-# How far W is from the dual point of an earlier solution, in gaps to reach: up to the first number
-# it is certified, up to the second a sweep over some columns may do, and up to the third a product
-# with T is worth its cost where nothing cheaper proves that point definite; it tells which columns.
-HOPEFUL, SOME, FAR = 0.7, 3.0, 30.0
-# Columns are swept until this share of the gap to reach is left to the others.
-LEFT = 0.03
 # A bound of so many times the gap to reach falls below it in a sweep, which costs less than the two
 # factorisations that tell the gap itself.
 NEARLY = 2.0
@@ -96,27 +92,6 @@ def dual_value(problem: Problem, W: Array, B: Array, work: Array, enough: float)
     return best
 
 
-def bound(distance: float, radius: float = np.inf) -> float:
-    """Return the largest gap of a pair with eigenvalues up to radius and this root of squares.
-
-    These are the eigenvalues of T W - I, none of which is larger than the root of the sum of their
-    squares. The gap is infinite where they may reach -1.
-    """
-    largest = min(distance, radius)
-    if largest == 0.0 or largest >= 1.0:
-        return 0.0 if largest == 0.0 else np.inf
-    return float((distance / largest) ** 2 * (-largest - np.log1p(-largest)))
-
-
-def largest_eigenvalue(gap: float) -> float:
-    """Return a bound on the eigenvalues l of T W - I for a pair with this gap.
-
-    None of the terms l - log(1 + l) is more than their sum, and each is at least
-    l^2 / (2 (1 + max(l, 0))).
-    """
-    return float(gap + np.sqrt(gap * (gap + 2.0)))
-
-
 def certify(
     problem: Problem, iterate: Iterate, goal: float, definite: bool, dual: float, work: Array
 ) -> Certificate:
@@ -128,45 +103,6 @@ def certify(
     if support_size(iterate.B) <= SPARSE * problem.size**2:
         return _by_product(problem, iterate, goal, definite, work)
     return by_factors(problem, iterate, goal, dual, work)
-
-
-def certify_start(problem: Problem, start: Start, goal: float) -> tuple[Start, Certificate | None]:
-    """Certify an earlier solution for the present problem, or prepare it as a start.
-
-    W moves to the dual point that belongs to the precision T. How far that is tells what the start
-    is good for: a certificate, a sweep over some columns, or sweeps.
-    """
-    if start.precision is None:
-        return start, None
-    W, theta = start.iterate.W, start.iterate.theta
-    sparse = len(start.precision.values) <= SPARSE * problem.size**2
-    cost, parts, moved, size = move_to_feasible(problem, W, start.precision)
-    off = 0.5 * float(parts.sum()) / goal
-    if sparse and off > HOPEFUL and start.radius + size * moved < 1.0:
-        # T W = I + X with |X| < 1, so that W is definite because T is.
-        columns = _columns_to_sweep(parts, goal) if off <= SOME else None
-        return replace(start, definite=True, columns=columns), None
-    if off > (FAR if sparse else HOPEFUL):
-        return replace(start, definite=False), None
-    relative = np.sqrt(parts + max(parts.mean(), np.finfo(np.float64).tiny))
-    parts, spread = distance_from_inverse(
-        *start.precision, theta, W, relative, np.empty((1, len(W)))
-    )
-    gap = bound(float(np.sqrt(parts.sum())), spread)
-    if gap > goal:
-        return replace(start, definite=gap < np.inf, columns=_columns_to_sweep(parts, goal)), None
-    return start, Certificate(start.precision, cost, start.logdet, gap, gap, definite=True)
-
-
-def _columns_to_sweep(parts: Array, goal: float) -> Index:
-    """Return the columns with the largest parts of the gap, given by the rows of T W - I.
-
-    A sweep over a column mends its row and its column. Where the other rows have a share s of the
-    squares, about s^2 of them lie in the other columns too.
-    """
-    order = np.argsort(parts)
-    below = np.cumsum(parts[order])
-    return order[np.searchsorted(below, np.sqrt(2.0 * LEFT * goal * below[-1])) :]
 
 
 def move_to_feasible(
@@ -193,7 +129,7 @@ def _by_product(
     # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have
     # the same inertia (Lyapunov). For W before its move, X is at most this sum.
     definite = definite and distance + size * moved < 1.0
-    gap = bound(distance, spread)
+    gap = largest_gap(distance, spread)
     if definite and gap <= goal:
         return Certificate(precision, cost, np.nan, gap, gap, definite)
     if gap > goal:
@@ -201,7 +137,7 @@ def _by_product(
             distance_from_inverse(*precision, theta, iterate.W, alike, work)
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
         square = min(square, abs(trace_of_square(work)))
-        gap = bound(np.sqrt(square), spread)
+        gap = largest_gap(np.sqrt(square), spread)
         if definite and gap <= goal:
             return Certificate(precision, cost, np.nan, gap, gap, definite)
         estimate = 0.5 * square

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from mnpca.precision._types import Array
 from mnpca.precision.block_descent import MAX_TOTAL
 from mnpca.precision.path import Walk
 from mnpca.precision.problem import check_covariance
-from mnpca.precision.result import Array, PrecisionResult
+from mnpca.precision.result import PrecisionResult
 
 # The grid: so many penalties, log-spaced from the largest off-diagonal |S_ij| to this share of it.
 N_PENALTIES = 30

@@ -23,6 +23,7 @@ from mnpca.engines.arrays import (
     namespace,
     to_numpy,
 )
+from mnpca.precision._types import Index
 from mnpca.precision.newton import (
     QUICK,
     STEADY,
@@ -33,7 +34,7 @@ from mnpca.precision.newton import (
     with_diagonal,
 )
 from mnpca.precision.problem import ASYMMETRY, Problem, not_certified
-from mnpca.precision.result import Index, PrecisionResult
+from mnpca.precision.result import PrecisionResult
 from mnpca.precision.solve import sparse_precision
 
 # Components up to this size are left to the processor.

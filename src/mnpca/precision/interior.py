@@ -14,9 +14,10 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mnpca.precision._kernels.interior import fill_hessian
+from mnpca.precision._types import Array, Index
 from mnpca.precision.newton import NewtonPoint
 from mnpca.precision.problem import Problem
-from mnpca.precision.result import Array, Index, inverse, log_determinant
+from mnpca.precision.result import inverse, log_determinant
 
 # The Hessian has one row per pair of variables.
 MAX_PAIRS = 5000

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mnpca.precision._types import Array, Index
 from mnpca.precision.problem import Problem
-from mnpca.precision.result import Array, Index
 
 
 @dataclass(eq=False)
@@ -27,32 +27,6 @@ class Sparse(NamedTuple):
     indptr: Index
     columns: Index
     values: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where to start: an iterate, and what is known of it.
-
-    Attributes
-    ----------
-    precision : Sparse or None
-        The iterate's precision, if that is known to be positive definite.
-    logdet : float
-        Its log-determinant; nan if not known.
-    radius : float
-        Bound on the eigenvalues of T W - I, T the precision; inf if there is none.
-    definite : bool
-        Whether the iterate's W is known to be positive definite.
-    columns : ndarray or None
-        The columns to sweep first, where some may do.
-    """
-
-    iterate: Iterate
-    precision: Sparse | None = None
-    logdet: float = np.nan
-    radius: float = np.inf
-    definite: bool = False
-    columns: Index | None = None
 
 
 def cold_start(problem: Problem, fill: Callable[..., None]) -> Iterate:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mnpca.engines.arrays import lives_elsewhere
-from mnpca.precision.block_descent import MAX_TOTAL
-from mnpca.precision.iterate import Start
+from mnpca.precision._types import Array, Index
+from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution
 from mnpca.precision.problem import Problem, check_covariance, check_tolerance, make_problem
-from mnpca.precision.result import Array, Index, PrecisionResult
+from mnpca.precision.result import PrecisionResult
 from mnpca.precision.solve import check_start, solve_problem, sparse_precision
 from mnpca.precision.warm import go_on, restart
 
@@ -101,14 +101,14 @@ class Walk:
     def step(self, alpha: float) -> PrecisionResult:
         """Solve for the next penalty."""
         problem, labels = self._problem(alpha)
-        start: Callable[[Index, Problem], Start] | None = None
+        attempt: Callable[..., ComponentSolution | None] | None = None
         if self.last is not None:
             check_start(self.last, problem.size)
-            start = partial(restart, self.last)
+            attempt = partial(restart, self.last)
             if self.before is not None and len(set(self.alphas[-2:])) == 2:
                 t = (alpha - self.alphas[-1]) / (self.alphas[-1] - self.alphas[-2])
-                start = partial(go_on, self.last, self.before, t)
-        result = solve_problem(problem, labels, self.tol, start, self.max_iter)
+                attempt = partial(go_on, self.last, self.before, t)
+        result = solve_problem(problem, labels, self.tol, attempt, self.max_iter)
         # A result given by the user has a penalty that is not known, so no line goes through it.
         self.before = self.last if self.alphas else None
         self.last = result

@@ -9,7 +9,7 @@ import numpy as np
 
 from mnpca.precision._kernels.blocks import take_block
 from mnpca.precision._kernels.screening import screen
-from mnpca.precision.result import Array, Index
+from mnpca.precision._types import Array, Index
 
 # Two halves of S that differ by more than this, relative to the two scales, are not one matrix.
 ASYMMETRY = 1e-6
@@ -80,14 +80,18 @@ def check_covariance(S: Any) -> Array:
 
 
 def _check_alpha(alpha: Any, p: int) -> Array:
-    penalty: Array = np.ascontiguousarray(alpha, dtype=np.float64)
+    """Return the penalties, in one row if alpha is a number, or raise."""
     if np.ndim(alpha) == 0:
-        penalty = np.full((1, p), float(alpha))
-    elif penalty.shape != (p, p):
+        number = float(alpha)
+        if not 0 <= number < np.inf:
+            raise ValueError("alpha must be finite and not negative.")
+        return np.full((1, p), number)
+    penalty: Array = np.ascontiguousarray(alpha, dtype=np.float64)
+    if penalty.shape != (p, p):
         raise ValueError(f"alpha must be a number or have S's shape {(p, p)}, got {penalty.shape}.")
     if not np.all(np.isfinite(penalty)) or penalty.min() < 0:
         raise ValueError("alpha must be finite and not negative.")
-    if np.ndim(alpha) > 0 and not np.array_equal(penalty, penalty.T):
+    if not np.array_equal(penalty, penalty.T):
         raise ValueError("alpha must be symmetric; pass (alpha + alpha.T) / 2.")
     return penalty
 

@@ -9,7 +9,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from mnpca.precision._kernels.refit import refit_sweeps
+from mnpca.precision._types import Array, Index
 from mnpca.precision.block_descent import ComponentSolution, from_newton
+from mnpca.precision.blocks import Groups
 from mnpca.precision.certificate import by_factors
 from mnpca.precision.iterate import Iterate
 from mnpca.precision.newton import newton
@@ -21,8 +23,8 @@ from mnpca.precision.problem import (
     check_covariance,
     check_tolerance,
 )
-from mnpca.precision.result import Array, Index, PrecisionResult
-from mnpca.precision.solve import assemble, check_start, groups_of
+from mnpca.precision.result import PrecisionResult
+from mnpca.precision.solve import assemble, check_start
 from mnpca.precision.warm import recall
 
 MAX_SWEEPS = 200
@@ -86,11 +88,12 @@ def refit_on_support(
     if init is not None:
         check_start(init, len(diagonal))
     labels = connected_components(graph, directed=False)[1].astype(np.int64)
-    groups = groups_of(labels)
+    groups = Groups.of(labels)
     solutions = []
-    for index in groups:
+    for c in range(groups.count):
+        index = groups.variables(c)
         block, edges = _restrict(covariance, index), graph[index][:, index]
-        start = None if init is None else recall(init, index, diagonal[index])[0]
+        start = None if init is None else recall(init, groups, c, diagonal[index])
         solutions.append(_solve(block, diagonal[index], edges, tol, start))
     return assemble(diagonal, labels, groups, solutions)
 

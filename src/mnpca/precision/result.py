@@ -8,38 +8,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from mnpca.engines import arrays
 from mnpca.engines.arrays import lives_elsewhere, to_numpy
 from mnpca.precision._kernels.inverse import invert
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
+from mnpca.precision._types import Array, Index
+from mnpca.precision.blocks import Block, Blocks
 
 # Up to this size threads cost LAPACK more than they save.
 SMALL = 60
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """One connected component: its variables, and what a warm start needs.
-
-    ``logdet`` is the log-determinant of the component's precision, nan if not computed yet;
-    ``definite`` says that the working covariance is known to be positive definite.
-    """
-
-    index: Index
-    working_covariance: Array
-    logdet: float
-    definite: bool
-
-    def fits(self, p: int) -> bool:
-        """Tell whether the arrays agree and name some of p variables; kernels do not check."""
-        k = len(self.index)
-        within = k == 0 or 0 <= int(self.index.min()) <= int(self.index.max()) < p
-        return within and self.working_covariance.shape == (k, k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +42,12 @@ class PrecisionResult:
     duality_gap: float
     n_iter: int
     labels: Index
-    _blocks: tuple[Block, ...] = field(default=(), repr=False)
+    _blocks: Blocks = field(default=None, repr=False)  # type: ignore[assignment]
     _cost: float = field(default=np.nan, repr=False)
+
+    def __post_init__(self) -> None:
+        if self._blocks is None:
+            object.__setattr__(self, "_blocks", Blocks.from_list([], len(self.labels)))
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain values, to be stored and given to `from_state`."""
@@ -75,10 +57,7 @@ class PrecisionResult:
             "duality_gap": self.duality_gap,
             "n_iter": self.n_iter,
             "labels": self.labels,
-            "blocks": [
-                (block.index, block.working_covariance, block.logdet, block.definite)
-                for block in self._blocks
-            ],
+            "blocks": [(b.index, b.working_covariance, b.logdet) for b in self._blocks],
         }
 
     def _stored_precision(self) -> Any:
@@ -88,10 +67,11 @@ class PrecisionResult:
     def from_state(cls, state: Mapping[str, Any]) -> PrecisionResult:
         """Rebuild the result from its `state`; a warm start from it is the same to the bit."""
         values = dict(state)
-        blocks = tuple(Block(*block) for block in values.pop("blocks"))
         p = len(values["labels"])
-        if values["precision"].shape != (p, p) or not all(block.fits(p) for block in blocks):
+        if values["precision"].shape != (p, p):
             raise ValueError("the state of a precision is damaged: sizes do not agree.")
+        # Blocks stored by earlier versions have a fourth entry, which is not needed.
+        blocks = Blocks.from_list([Block(*block[:3]) for block in values.pop("blocks")], p)
         return cls(_objective=values.pop("objective"), **values, _blocks=blocks)
 
     @cached_property
@@ -102,21 +82,13 @@ class PrecisionResult:
         """
         if not np.isnan(self._objective):
             return self._objective
-        total = float(np.log(self.precision.diagonal()[self.block_of < 0]).sum())
+        total = float(np.log(self.precision.diagonal()[self._blocks.groups.number < 0]).sum())
         for block in self._blocks:
             logdet = block.logdet
             if np.isnan(logdet):
                 logdet = log_determinant(self.precision[block.index][:, block.index].toarray())
             total += logdet
         return self._cost - total
-
-    @cached_property
-    def block_of(self) -> Index:
-        """Number of the block of each variable; -1 for a variable that stands alone."""
-        number = np.full(len(self.labels), -1)
-        for k, block in enumerate(self._blocks):
-            number[block.index] = k
-        return number
 
     @cached_property
     def components(self) -> list[Index]:

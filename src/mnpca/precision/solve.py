@@ -12,11 +12,13 @@ import numpy as np
 from scipy import sparse
 
 from mnpca.engines.arrays import lives_elsewhere
-from mnpca.precision._kernels.blocks import put_rows
+from mnpca.precision._kernels.blocks import join_rows
+from mnpca.precision._types import Array, Index
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
-from mnpca.precision.iterate import Sparse, Start
+from mnpca.precision.blocks import Blocks, Groups
+from mnpca.precision.iterate import Sparse
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
-from mnpca.precision.result import Array, Block, Index, PrecisionResult
+from mnpca.precision.result import PrecisionResult
 from mnpca.precision.warm import restart
 
 # Components at least this large are worth a thread of their own.
@@ -93,7 +95,9 @@ def sparse_precision(
 
 
 def check_start(init: PrecisionResult, p: int) -> None:
-    """Raise unless init is a result for p variables."""
+    """Raise unless init is a result for p variables in this memory."""
+    if lives_elsewhere(init.precision):
+        raise ValueError("init lives in other memory than S; pass a result for the same kind of S.")
     if init.precision.shape != (p, p):
         raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")
 
@@ -102,75 +106,65 @@ def solve_problem(
     problem: Problem,
     labels: Index,
     tol: float,
-    start: Callable[[Index, Problem], Start] | None = None,
+    attempt: Callable[..., ComponentSolution | None] | None = None,
     max_iter: int = MAX_TOTAL,
 ) -> PrecisionResult:
     """Solve a checked problem by connected component and assemble the result.
 
-    ``start`` gives a start for a component, from its variables and its problem.
+    ``attempt`` tries a component first: it takes the groups of all variables and the component's
+    number, then what `solve_component` gives it.
     """
-    groups = groups_of(labels)
+    groups = Groups.of(labels)
 
-    def solve(index: Index) -> ComponentSolution:
-        part = problem.restrict(index)
-        first = None if start is None else start(index, part)
-        return solve_component(part, tol, first, max_iter)
+    def solve(c: int) -> ComponentSolution:
+        part = problem.restrict(groups.variables(c))
+        first = None if attempt is None else partial(attempt, groups, c)
+        return solve_component(part, tol, max_iter, first)
 
-    n_large = sum(len(index) >= LARGE for index in groups)
+    n_large = int(np.count_nonzero(np.diff(groups.bounds) >= LARGE))
     # numba.get_num_threads would start numba's own threads, which slows other libraries down.
     n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)  # type: ignore[attr-defined]
     if n_threads > 1:
         with ThreadPoolExecutor(n_threads) as pool:
-            solutions = list(pool.map(solve, groups))
+            solutions = list(pool.map(solve, range(groups.count)))
     else:
-        solutions = [solve(index) for index in groups]
+        solutions = [solve(c) for c in range(groups.count)]
     return assemble(problem.diagonal, labels, groups, solutions)
 
 
-def groups_of(labels: Index) -> list[Index]:
-    """Index arrays of the components with two variables or more."""
-    sizes = np.bincount(labels)
-    order = np.argsort(labels, kind="stable")
-    starts = np.cumsum(sizes) - sizes
-    return [order[starts[c] : starts[c] + sizes[c]] for c in np.flatnonzero(sizes > 1)]
-
-
 def assemble(
-    diagonal: Array, labels: Index, groups: list[Index], solutions: list[ComponentSolution]
+    diagonal: Array, labels: Index, groups: Groups, solutions: list[ComponentSolution]
 ) -> PrecisionResult:
     """One result from the solutions of the components; variables in none of them stand alone."""
-    alone = np.flatnonzero(np.bincount(labels)[labels] == 1)
     proofs = [solution.certificate for solution in solutions]
+    logdets = [proof.logdet for proof in proofs]
     # A variable that stands alone has T_ii = 1 / diagonal_i.
+    alone = diagonal[groups.number < 0]
     cost = len(alone) + sum(proof.cost for proof in proofs)
-    logdet = sum(proof.logdet for proof in proofs) - float(np.log(diagonal[alone]).sum())
+    logdet = sum(logdets) - float(np.log(alone).sum())
     return PrecisionResult(
-        precision=_join(diagonal, alone, groups, [proof.precision for proof in proofs]),
+        precision=_join(diagonal, groups, [proof.precision for proof in proofs]),
         _objective=cost - logdet,
         duality_gap=float(sum(proof.gap for proof in proofs)),
         n_iter=max((solution.n_iter for solution in solutions), default=0),
         labels=labels,
-        _blocks=tuple(
-            Block(index, solution.iterate.W, proof.logdet, proof.definite)
-            for index, solution, proof in zip(groups, solutions, proofs, strict=True)
-        ),
+        _blocks=Blocks.join(groups, [solution.iterate.W for solution in solutions], logdets),
         _cost=cost,
     )
 
 
-def _join(diagonal: Array, alone: Index, groups: list[Index], parts: list[Sparse]) -> Any:
+def _join(diagonal: Array, groups: Groups, parts: list[Sparse]) -> Any:
     """Sorted CSR precision from those of the components and the variables that stand alone."""
     p = len(diagonal)
-    if len(groups) == 1 and len(groups[0]) == p:
+    if groups.count == 1:
         indptr, columns, values = parts[0]
-        return sparse.csr_array((values, columns, indptr), shape=(p, p))
-    lengths = np.ones(p, np.int64)
-    for index, part in zip(groups, parts, strict=True):
-        lengths[index] = np.diff(part.indptr)
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    columns, values = np.empty(indptr[-1], np.int64), np.empty(indptr[-1])
-    columns[indptr[alone]], values[indptr[alone]] = alone, 1.0 / diagonal[alone]
-    # Variables of a component come in rising order, so the columns of each row stay sorted.
-    for index, part in zip(groups, parts, strict=True):
-        put_rows(*part, index, indptr, columns, values)
-    return sparse.csr_array((values, columns, indptr), shape=(p, p))
+        if len(groups.order) == p:
+            return sparse.csr_array((values, columns, indptr), shape=(p, p))
+        lengths = np.diff(indptr)
+    else:
+        nothing = [np.empty(0, np.int64)]
+        lengths = np.concatenate(nothing + [np.diff(part.indptr) for part in parts])
+        columns = np.concatenate(nothing + [part.columns for part in parts])
+        values = np.concatenate([np.empty(0)] + [part.values for part in parts])
+    rows = join_rows(diagonal, groups.order, groups.bounds, groups.number, lengths, columns, values)
+    return sparse.csr_array(rows, shape=(p, p))

@@ -2,75 +2,149 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from mnpca.precision._kernels import warm as kernels
 from mnpca.precision._kernels.certificate import to_csr
-from mnpca.precision._kernels.warm import (
-    extrapolate,
-    fill_regressions,
-    recall_block,
-    recall_rows,
+from mnpca.precision._kernels.near import BROKEN, CERTIFIED, solve_near
+from mnpca.precision._kernels.shared import diagonal_of
+from mnpca.precision._types import Array
+from mnpca.precision.block_descent import (
+    LAST_INNER,
+    LOOSEST,
+    ComponentSolution,
+    sweep_and_certify,
 )
-from mnpca.precision.certificate import largest_eigenvalue, move_to_feasible
-from mnpca.precision.iterate import Iterate, Sparse, Start
+from mnpca.precision.blocks import Groups
+from mnpca.precision.certificate import SPARSE, Certificate, move_to_feasible
+from mnpca.precision.iterate import Iterate, Sparse
 from mnpca.precision.problem import Problem
-from mnpca.precision.result import Array, Block, Index, PrecisionResult
+from mnpca.precision.result import PrecisionResult
+
+# Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its cost,
+# and accuracy of the column problems in the first sweep, per unit of tol: from an earlier solution,
+# and from the line through two of them, which is nearer after a sweep.
+WARM_CERTIFICATE, LINE_CERTIFICATE = 7.0, 50.0
+WARM_INNER, LINE_INNER = 0.5, 6e-3
+# Above this progress, a first sweep from a line is followed by half a sweep.
+UNSURE = 28.0
+# Up to so many variables, or with a sparse precision, a certificate without factorisations is the
+# cheaper one.
+FEW = 150
+# T W - I as a whole gives a sharper bound, which is worth its memory for few or for so many
+# variables.
+MANY = 1500
 
 
-def restart(result: PrecisionResult, index: Index, problem: Problem) -> Start:
-    """Start the problem of the variables in index from an earlier result for all variables."""
-    iterate, precision = recall(result, index, problem.diagonal)
-    blocks = _blocks_within(result, index)
-    alone = result.block_of[index] < 0
-    if sum(len(block.index) for block in blocks) + np.count_nonzero(alone) > len(index):
-        # Parts of a component's pair are definite, but neither inverses nor of known determinant.
-        return Start(iterate, precision)
-    # The scales of the precision change with those of the variables.
-    before = result.precision.diagonal()[index]
-    logdet = np.log(before[alone]).sum() + np.log(iterate.theta / before).sum()
-    logdet += sum(block.logdet for block in blocks)
-    known = all(block.definite for block in blocks)
-    radius = largest_eigenvalue(result.duality_gap) if known else np.inf
-    return Start(iterate, precision, float(logdet), radius)
+def restart(
+    result: PrecisionResult,
+    groups: Groups,
+    c: int,
+    problem: Problem,
+    tol: float,
+    max_sweeps: int,
+) -> ComponentSolution | None:
+    """Solve the problem of component c from an earlier result; None if a sweep broke down."""
+    p = problem.size
+    scale = min(tol, LOOSEST)
+    W = np.empty((p, p))
+    status, rows, theta, cost, gap, sweeps = solve_near(
+        problem.covariance,
+        problem.alpha,
+        problem.diagonal,
+        earlier(result),
+        groups.variables(c),
+        groups.number,
+        groups.place,
+        W,
+        np.empty((1 if FEW < p < MANY else p, p)),
+        tol * p,
+        np.array([WARM_INNER, LAST_INNER])[:max_sweeps] * scale,
+        p**2 if p <= FEW else SPARSE * p**2,
+    )
+    if status == BROKEN:
+        return None
+    precision = Sparse(*rows)
+    if status == CERTIFIED:
+        iterate = Iterate(W, np.empty((0, 0)), theta)
+        return ComponentSolution(iterate, Certificate(precision, cost, np.nan, gap, gap), sweeps)
+    iterate = _with_regressions(W, theta, precision)
+    left = max(max_sweeps - sweeps, 1)
+    solution = sweep_and_certify(
+        problem, tol, iterate, WARM_INNER, WARM_CERTIFICATE, left, near=True
+    )
+    return None if solution is None else replace(solution, n_iter=solution.n_iter + sweeps)
 
 
 def go_on(
-    last: PrecisionResult, before: PrecisionResult, t: float, index: Index, problem: Problem
-) -> Start:
-    """Start from the line through two results, t times their distance beyond the last."""
-    W, theta, precision = _look_up(last, index, problem.diagonal)
-    W_before, theta_before, precision_before = _look_up(before, index, problem.diagonal)
+    last: PrecisionResult,
+    before: PrecisionResult,
+    t: float,
+    groups: Groups,
+    c: int,
+    problem: Problem,
+    tol: float,
+    max_sweeps: int,
+) -> ComponentSolution | None:
+    """Solve from the line through two results, t times their distance beyond the last."""
+    iterate = line(last, before, t, groups, c, problem)
+    return sweep_and_certify(
+        problem, tol, iterate, LINE_INNER, LINE_CERTIFICATE, max_sweeps, near=True, unsure=UNSURE
+    )
+
+
+def line(
+    last: PrecisionResult,
+    before: PrecisionResult,
+    t: float,
+    groups: Groups,
+    c: int,
+    problem: Problem,
+) -> Iterate:
+    """Return the point t times the distance of two results beyond the last, made feasible."""
+    W, theta, precision = _look_up(last, groups, c, problem.diagonal)
+    W_before, theta_before, precision_before = _look_up(before, groups, c, problem.diagonal)
     B = np.zeros_like(W)
-    extrapolate(W, theta, *precision, (W_before, *precision_before), theta_before, t, B)
+    kernels.extrapolate(W, theta, *precision, (W_before, *precision_before), theta_before, t, B)
     move_to_feasible(problem, W, Sparse(*to_csr(B, theta)))
-    return Start(Iterate(W, B, theta))
+    return Iterate(W, B, theta)
 
 
-def recall(result: PrecisionResult, index: Index, diagonal: Array) -> tuple[Iterate, Sparse]:
-    """Return the iterate behind a result and its precision, scaled to new variances."""
-    W, theta, precision = _look_up(result, index, diagonal)
+def recall(result: PrecisionResult, groups: Groups, c: int, diagonal: Array) -> Iterate:
+    """Return the iterate behind a result for component c, scaled to new variances."""
+    return _with_regressions(*_look_up(result, groups, c, diagonal))
+
+
+def _with_regressions(W: Array, theta: Array, precision: Sparse) -> Iterate:
     B = np.zeros_like(W)
-    fill_regressions(*precision, theta, B)
-    return Iterate(W, B, theta), precision
+    kernels.fill_regressions(*precision, theta, B)
+    return Iterate(W, B, theta)
 
 
-def _look_up(result: PrecisionResult, index: Index, diagonal: Array) -> tuple[Array, Array, Sparse]:
-    """W, theta and the precision of the variables in index, gathered from their components."""
-    T = result.precision
-    position = np.full(T.shape[0], -1)
-    position[index] = np.arange(len(index))
-    W = np.zeros((len(index), len(index)))
-    np.fill_diagonal(W, diagonal)
-    # Of a variable that stood alone; those of the components are set with them.
-    scale = np.sqrt(diagonal * T.diagonal()[index])
-    for block in _blocks_within(result, index):
-        recall_block(block.working_covariance, position[block.index], diagonal, scale, W)
-    indptr, columns = T.indptr.astype(np.int64, copy=False), T.indices.astype(np.int64, copy=False)
-    *rows, theta = recall_rows(indptr, columns, T.data, index, position, scale)
-    return W, theta, Sparse(*rows)
+def _look_up(
+    result: PrecisionResult, groups: Groups, c: int, diagonal: Array
+) -> tuple[Array, Array, Sparse]:
+    """W, theta and the precision of component c, gathered from those of the result."""
+    W = np.empty((len(diagonal), len(diagonal)))
+    rows = kernels.recall(
+        earlier(result), groups.variables(c), groups.number, groups.place, diagonal, W
+    )
+    return W, diagonal_of(*rows), Sparse(*rows)
 
 
-def _blocks_within(result: PrecisionResult, index: Index) -> list[Block]:
-    """Blocks that hold variables of index."""
-    number = result.block_of[index]
-    return [result._blocks[k] for k in np.flatnonzero(np.bincount(number[number >= 0]))]
+def earlier(result: PrecisionResult) -> tuple[Any, ...]:
+    """Return what the compiled passes read of a result."""
+    T, blocks = result.precision, result._blocks
+    return (
+        T.indptr.astype(np.int64, copy=False),
+        T.indices.astype(np.int64, copy=False),
+        T.data,
+        blocks.groups.bounds,
+        blocks.groups.number,
+        blocks.groups.place,
+        blocks.offsets,
+        blocks.covariances,
+    )

@@ -1,6 +1,37 @@
 """Compiled copies between a matrix and the blocks of its components."""
 
+import numpy as np
 from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def group(labels):
+    """Group variables by label, without the groups of one: see ``Groups`` for what is returned."""
+    p = len(labels)
+    n_labels = labels.max() + 1
+    sizes = np.zeros(n_labels, np.int64)
+    for label in labels:
+        sizes[label] += 1
+    count, total = 0, 0
+    numbers = np.full(n_labels, -1)
+    bounds = np.zeros(n_labels + 1, np.int64)
+    for label in range(n_labels):
+        if sizes[label] > 1:
+            numbers[label] = count
+            count += 1
+            total += sizes[label]
+            bounds[count] = total
+    order = np.empty(total, np.int64)
+    number, place = np.empty(p, np.int64), np.zeros(p, np.int64)
+    filled = np.zeros(count, np.int64)
+    for i in range(p):
+        c = numbers[labels[i]]
+        number[i] = c
+        if c >= 0:
+            place[i] = filled[c]
+            order[bounds[c] + filled[c]] = i
+            filled[c] += 1
+    return order, bounds[: count + 1], number, place
 
 
 @njit(cache=True, nogil=True)
@@ -13,11 +44,29 @@ def take_block(matrix, rows, columns, out):
 
 
 @njit(cache=True, nogil=True)
-def put_rows(indptr, columns, values, index, out_indptr, out_columns, out_values):
-    """Write the compressed rows of a component, with its variables' numbers, to those of all."""
-    for r in range(len(index)):
-        at = out_indptr[index[r]]
-        for k in range(indptr[r], indptr[r + 1]):
-            out_columns[at] = index[columns[k]]
-            out_values[at] = values[k]
-            at += 1
+def join_rows(diagonal, order, bounds, number, lengths, columns, values):
+    """Sorted compressed rows of a matrix from those of its components.
+
+    Row k of ``lengths``, and of columns and values in turn, belongs to variable ``order[k]``;
+    columns are places in its component. A variable in none of them has diagonal 1 / diagonal_i.
+    """
+    p = len(diagonal)
+    indptr = np.zeros(p + 1, np.int64)
+    for k in range(len(order)):
+        indptr[order[k] + 1] = lengths[k]
+    for i in range(p):
+        indptr[i + 1] = indptr[i] + (indptr[i + 1] if number[i] >= 0 else 1)
+    out_columns, out_values = np.empty(indptr[p], np.int64), np.empty(indptr[p])
+    for i in range(p):
+        if number[i] < 0:
+            out_columns[indptr[i]], out_values[indptr[i]] = i, 1.0 / diagonal[i]
+    at = 0
+    for k in range(len(order)):
+        first = bounds[number[order[k]]]
+        start = indptr[order[k]]
+        # Variables of a component come in rising order, so the columns of each row stay sorted.
+        for m in range(lengths[k]):
+            out_columns[start + m] = order[first + columns[at + m]]
+            out_values[start + m] = values[at + m]
+        at += lengths[k]
+    return out_values, out_columns, indptr

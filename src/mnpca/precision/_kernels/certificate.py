@@ -1,9 +1,9 @@
 """Compiled passes that fill a primal and a dual point and measure how far apart they are."""
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
-from mnpca.precision._kernels.shared import FAST, add_rows
+from mnpca.precision._kernels.shared import FAST, add_rows, diagonal_of
 
 
 @njit(cache=True, nogil=True)
@@ -36,7 +36,7 @@ def make_feasible(S, alpha, diagonal, indptr, columns, values, W):
     """
     p = S.shape[0]
     shared_row = alpha.shape[0] == 1
-    weight = _root_of_diagonal(indptr, columns, values)
+    weight = np.sqrt(diagonal_of(indptr, columns, values))
     before, parts = np.empty(p), np.empty(p)
     cost, moved, largest = 0.0, 0.0, 0.0
     for i in range(p):
@@ -67,17 +67,6 @@ def make_feasible(S, alpha, diagonal, indptr, columns, values, W):
         moved = max(moved, weight[i] * total)
         largest = max(largest, size / weight[i])
     return cost, parts, moved, largest
-
-
-@njit(cache=True, nogil=True)
-def _root_of_diagonal(indptr, columns, values):
-    """Roots of the diagonal of a sparse precision."""
-    root = np.empty(len(indptr) - 1)
-    for i in range(len(root)):
-        for k in range(indptr[i], indptr[i + 1]):
-            if columns[k] == i:
-                root[i] = np.sqrt(values[k])
-    return root
 
 
 @njit(cache=True, nogil=True)
@@ -134,17 +123,48 @@ def distance_from_inverse(indptr, columns, values, theta, W, relative, out):
     return parts, spread
 
 
+@njit(cache=True, nogil=True)
+def largest_gap(distance, radius):
+    """Return the largest gap of a pair with eigenvalues up to radius and this root of squares.
+
+    These are the eigenvalues of T W - I, none of which is larger than the root of the sum of their
+    squares. The gap is infinite where they may reach -1.
+    """
+    largest = min(distance, radius)
+    if largest == 0.0 or largest >= 1.0:
+        return 0.0 if largest == 0.0 else np.inf
+    return (distance / largest) ** 2 * (-largest - np.log1p(-largest))
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _turned_product(R, i0, i1, j0, j1, turned):
+    """Sum of R_ij R_ji over rows i0:i1, columns j0:j1.
+
+    A tile's transpose is copied first, and indices are unsigned, so that the loop vectorises.
+    """
+    i0, i1, j0, j1 = uint64(i0), uint64(i1), uint64(j0), uint64(j1)
+    for i in range(i0, i1):
+        for j in range(j0, j1):
+            turned[i - i0, j - j0] = R[j, i]
+    total = 0.0
+    for i in range(i0, i1):
+        for j in range(j0, j1):
+            total += R[i, j] * turned[i - i0, j - j0]
+    return total
+
+
 @njit(cache=True, nogil=True, fastmath=FAST)
 def trace_of_square(R):
     """tr(R R), in tiles: the sum of the squared eigenvalues."""
     p = R.shape[0]
-    total = 0.0
     tile = 64
+    turned = np.empty((tile, tile))
+    total = 0.0
     for i0 in range(0, p, tile):
-        for j0 in range(0, p, tile):
-            for i in range(i0, min(i0 + tile, p)):
-                for j in range(j0, min(j0 + tile, p)):
-                    total += R[i, j] * R[j, i]
+        i1 = min(i0 + tile, p)
+        total += _turned_product(R, i0, i1, i0, i1, turned)
+        for j0 in range(i1, p, tile):
+            total += 2.0 * _turned_product(R, i0, i1, j0, min(j0 + tile, p), turned)
     return total
 
 

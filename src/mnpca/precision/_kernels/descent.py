@@ -155,23 +155,23 @@ def _fit_active(W, m, sub, room, places):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _solve_column(j, s, a, W, beta, sub, room, places, stop, easy):
-    """Lasso of variable j on the others, warm started at beta, which is updated.
+def _solve_column(j, s, a, W, warm, sub, room, places, stop, easy):
+    """Lasso of variable j on the others, started at the first ``warm`` active variables.
 
-    An ``easy`` column looks for variables to enter after its first lasso, which spares it one
-    product with W; one whose lasso takes many passes looks before it. On return ``room[_G]`` is
-    the fit W beta. Returns (decrease of the objective, its double at the solution, beta'W beta,
-    passes, buffer).
+    On entry and on return ``places[_ACTIVE]`` are the active variables and ``room[_B]`` their
+    coefficients. An ``easy`` column looks for variables to enter after its first lasso, which
+    spares it one product with W; one whose lasso takes many passes looks before it. On return
+    ``room[_G]`` is the fit W beta. Returns (decrease of the objective, its double at the solution,
+    beta'W beta, passes, active variables, buffer).
     """
     p = s.shape[0]
     b, done, fit, coef, g = room[_B], room[_DONE], room[_FIT], room[_COEF], room[_G]
     allowed, scale = room[_ALLOWED], room[_SCALE]
     active, filled, rows = places[_ACTIVE], places[_FILLED], places[_ROWS]
-    warm = _nonzeros(beta, active)
     allowed[j] = 0.0
     for k in range(warm):
         allowed[active[k]] = 0.0
-        coef[k] = beta[active[k]]
+        coef[k] = b[k]
     for i in range(p):
         g[i] = 0.0
     slack = np.sqrt(_ENTER * stop)
@@ -191,7 +191,8 @@ def _solve_column(j, s, a, W, beta, sub, room, places, stop, easy):
             room[_INVERSE, k] = scale[i] * scale[i]
             fit[k] = g[i]
             filled[k] = 0
-            b[k] = beta[i]
+            if k >= warm:
+                b[k] = 0.0
             done[k] = b[k]
         for k in range(m, padded(m)):
             fit[k] = 0.0
@@ -217,26 +218,38 @@ def _solve_column(j, s, a, W, beta, sub, room, places, stop, easy):
     value, fitted = 0.0, 0.0
     for k in range(known):
         i = active[k]
-        beta[i] = b[k]
         allowed[i] = scale[i]
         value += b[k] * (g[i] - 2.0 * s[i]) + 2.0 * a[i] * abs(b[k])
         fitted += b[k] * g[i]
     allowed[j] = scale[j]
-    return gained, value, fitted, passes, sub
+    return gained, value, fitted, passes, known, sub
 
 
 @njit(cache=True, nogil=True)
-def first_half(p):
-    """Return the half of p columns that the first sweep of a call visits first."""
+def _work_arrays(W):
+    """Return room, places and sub for columns of W."""
+    p = W.shape[0]
+    room = np.zeros((10, p + LANES))
+    for i in range(p):
+        room[_SCALE, i] = room[_ALLOWED, i] = 1.0 / np.sqrt(W[i, i])
+    # Unsigned, so that compiled indexing does not look for negative indices.
+    places = np.zeros((3, p + 1), np.uint32)
+    return room, places, np.empty((2 * LANES, 2 * LANES))
+
+
+@njit(cache=True, nogil=True)
+def random_order(p):
+    """Return p columns in an order that looks random: in order, factor-like data would stall."""
     order = np.arange(p)
     shuffle(order, seed())
-    return order[: (p + 1) // 2]
+    return order
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, columns):
-    """Block coordinate descent over the given columns, in random order, in place on W, B and theta.
+    """Block coordinate descent over the given columns, in place on W, B and theta.
 
+    The first sweep visits them in the given order, the next ones in random order.
     Column j solves a lasso of variable j on the others with Gram matrix W, to ``inner`` relative
     to its conditional variance, and replaces row and column j of W by its fit. ``inner`` falls
     a hundredfold per sweep to ``inner_last``. A sweep's progress is sum_j 2 theta_j (decrease of
@@ -246,26 +259,25 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, column
     negative; definite says that every step kept W positive definite if it was before: the Schur
     complement W_jj - beta'W beta of the new column was positive.
     """
-    p = S.shape[0]
     order = columns.copy()
     state = seed()
-    room = np.zeros((10, p + LANES))
-    # Unsigned, so that compiled indexing does not look for negative indices.
-    places = np.zeros((3, p + 1), np.uint32)
-    sub = np.empty((2 * LANES, 2 * LANES))
-    for i in range(p):
-        room[_SCALE, i] = room[_ALLOWED, i] = 1.0 / np.sqrt(W[i, i])
-    g = room[_G]
+    room, places, sub = _work_arrays(W)
+    b, g, active = room[_B], room[_G], places[_ACTIVE]
     progress = np.inf
     definite, passes = True, 0.0
     for sweep in range(max_sweeps):
-        shuffle(order, state)
         progress = 0.0
         for j in order:
             a = alpha[0] if alpha.shape[0] == 1 else alpha[j]
-            gained, value, fitted, count, sub = _solve_column(
-                j, S[j], a, W, B[j], sub, room, places, inner / theta[j], passes < _EASY
+            beta = B[j]
+            warm = _nonzeros(beta, active)
+            for k in range(warm):
+                b[k] = beta[active[k]]
+            gained, value, fitted, count, m, sub = _solve_column(
+                j, S[j], a, W, warm, sub, room, places, inner / theta[j], passes < _EASY
             )
+            for k in range(m):
+                beta[active[k]] = b[k]
             passes += 0.1 * (count - passes)
             diagonal = W[j, j]
             # At the solution this is diagonal - beta'W beta; before, it errs on the safe side.
@@ -280,4 +292,46 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, column
         if progress <= target:
             return sweep + 1, progress, True, definite
         inner = max(0.01 * inner, inner_last)
+        shuffle(order, state)
     return max_sweeps, progress, True, definite
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def sweep_sparse(S, alpha, W, regressions, theta, inner, columns):
+    """One sweep over the given columns, in their order, with regressions by lists.
+
+    ``regressions`` is (start, count, near, values): variable j has the neighbours
+    ``near[start[j] : start[j] + count[j]]``; those of a column that is swept go to the end. Returns
+    the lists and whether every conditional variance stayed positive.
+    """
+    start, count, near, values = regressions
+    end = np.max(start + count)
+    room, places, sub = _work_arrays(W)
+    b, g, active = room[_B], room[_G], places[_ACTIVE]
+    passes = 0.0
+    for j in columns:
+        a = alpha[0] if alpha.shape[0] == 1 else alpha[j]
+        for k in range(count[j]):
+            active[k] = near[start[j] + k]
+            b[k] = values[start[j] + k]
+        _, value, _, n_passes, m, sub = _solve_column(
+            j, S[j], a, W, count[j], sub, room, places, inner / theta[j], passes < _EASY
+        )
+        passes += 0.1 * (n_passes - passes)
+        diagonal = W[j, j]
+        free = diagonal + value
+        if not free > 1e-14 * diagonal:
+            return (start, count, near, values), False
+        theta[j] = 1.0 / free
+        g[j] = diagonal
+        store(g, j, W)
+        if end + m > len(near):
+            near = np.append(near, np.empty(len(near) + m, np.int64))
+            values = np.append(values, np.empty(len(values) + m))
+        start[j], count[j] = end, 0
+        for k in range(m):
+            if b[k] != 0.0:
+                near[end], values[end] = active[k], b[k]
+                end += 1
+        count[j] = end - start[j]
+    return (start, count, near, values), True

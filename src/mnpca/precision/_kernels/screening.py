@@ -35,27 +35,31 @@ def _find_fault(S, scale, slack):
 
 
 @njit(cache=True, nogil=True)
-def _check_tile(S, alpha, scale, i0, i1, j0, j1, turned, edges):
-    """Count the pairs of rows i0:i1, columns j0:j1 that may be at fault; edges counts by rows.
+def _check_run(S, turned, alpha, scale, parent, i, j0, j1, first):
+    """Count the pairs of row i, columns j0:j1 that may be at fault, and those that may join.
 
-    A tile's transpose is copied first, and indices are unsigned, so that the loop vectorises.
+    ``turned`` is the transpose's row from column first on. Indices are unsigned, so that the loop
+    vectorises.
     """
-    i0, i1, j0, j1 = uint64(i0), uint64(i1), uint64(j0), uint64(j1)
+    i, j0, j1, first = uint64(i), uint64(j0), uint64(j1), uint64(first)
+    doubtful = edges = 0
+    own = parent[i]
     for j in range(j0, j1):
-        for i in range(i0, i1):
-            turned[i - i0, j - j0] = S[j, i]
-    doubtful = 0
+        x = abs(S[i, j])
+        apart = abs(S[i, j] - turned[j - first])
+        # False for NaN, for a difference of infinities and for an infinite size, too.
+        doubtful += not apart < _ROUNDING * (scale[i] * scale[j] + x)
+        edges += (x > alpha[j]) & (parent[j] != own)
+    return doubtful, edges
+
+
+@njit(cache=True, nogil=True)
+def _turn(S, i0, i1, j0, j1, turned):
+    """Copy the transpose of rows j0:j1, columns i0:i1."""
+    i0, i1, j0, j1 = uint64(i0), uint64(i1), uint64(j0), uint64(j1)
     for i in range(i0, i1):
-        own = uint64(0) if alpha.shape[0] == 1 else i
-        count = 0
-        for j in range(max(j0, i + uint64(1)), j1):
-            x = abs(S[i, j])
-            apart = abs(S[i, j] - turned[i - i0, j - j0])
-            # False for NaN, for a difference of infinities and for an infinite size, too.
-            doubtful += not apart < _ROUNDING * (scale[i] * scale[j] + x)
-            count += x > alpha[own, j]
-        edges[i - i0] = count
-    return doubtful
+        for j in range(j0, j1):
+            turned[i - i0, j - j0] = S[j, i]
 
 
 @njit(cache=True, nogil=True)
@@ -70,29 +74,30 @@ def screen(S, alpha, slack):
     parent = np.arange(p)
     labels = np.full(p, -1)
     scale = np.sqrt(np.abs(np.diag(S)))
-    doubtful = uneven = joined = 0
+    doubtful = uneven = 0
     for i in range(p):
         doubtful += not np.isfinite(S[i, i])
-    tile = 64
-    turned, edges = np.empty((tile, tile)), np.empty(tile, np.int64)
+    # Wide tiles, so that rows are read in long runs; edges are looked for in short ones.
+    tile, wide, run = 16, 512, 64
+    turned = np.empty((tile, wide))
     for i0 in range(0, p, tile):
         i1 = min(i0 + tile, p)
-        for j0 in range(i0, p, tile):
-            j1 = min(j0 + tile, p)
-            doubtful += _check_tile(S, alpha, scale, i0, i1, j0, j1, turned, edges)
+        for j0 in range(i0, p, wide):
+            j1 = min(j0 + wide, p)
+            _turn(S, i0, i1, j0, j1, turned)
             for i in range(i0, i1):
-                if edges[i - i0] == 0 or joined == p - 1:
-                    continue
-                own = 0 if alpha.shape[0] == 1 else i
-                j = max(j0, i + 1)
-                while edges[i - i0] > 0:
-                    if abs(S[i, j]) > alpha[own, j]:
-                        edges[i - i0] -= 1
-                        if parent[i] != parent[j]:
+                a = alpha[0] if alpha.shape[0] == 1 else alpha[i]
+                parent[i] = _root(parent, i)
+                for first in range(max(j0, i + 1), j1, run):
+                    last = min(first + run, j1)
+                    faults, edges = _check_run(
+                        S, turned[i - i0], a, scale, parent, i, first, last, j0
+                    )
+                    doubtful += faults
+                    for j in range(first, last if edges > 0 else first):
+                        if abs(S[i, j]) > a[j] and parent[i] != parent[j]:
                             u, v = _root(parent, i), _root(parent, j)
-                            joined += u != v
                             parent[max(u, v)] = parent[i] = parent[j] = min(u, v)
-                    j += 1
     if doubtful > 0:
         fault, i, j = _find_fault(S, scale, slack)
         if fault > 0:

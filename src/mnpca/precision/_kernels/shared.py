@@ -48,6 +48,17 @@ def factorise(H, m):
 
 
 @njit(cache=True, nogil=True)
+def diagonal_of(indptr, columns, values):
+    """Return the diagonal of a sparse matrix."""
+    diagonal = np.zeros(len(indptr) - 1)
+    for i in range(len(diagonal)):
+        for k in range(indptr[i], indptr[i + 1]):
+            if columns[k] == i:
+                diagonal[i] = values[k]
+    return diagonal
+
+
+@njit(cache=True, nogil=True)
 def padded(m):
     """Round m up to whole vectors."""
     return (m + LANES - 1) // LANES * LANES

@@ -5,58 +5,62 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def recall_block(block, position, diagonal, scale, W):
-    """Write a component's covariance to W, scaled so that it has the given diagonal.
+def recall(earlier, index, number, place, diagonal, W):
+    """Recall the solution of a component from an earlier one for all variables, in new units.
 
-    ``position`` is the place of each of its variables in W, or -1. ``scale`` gets the scales.
+    ``earlier`` is a precision with the groups and the working covariances of its components:
+    (indptr, columns, values, bounds, number, place, offsets, covariances). ``index`` are the
+    variables of the present component; ``number`` and ``place`` are those of all variables in the
+    present groups. W, filled here, has the given diagonal, and the precision the same scales.
+    Returns the precision's (indptr, columns, values).
     """
-    for r in range(len(position)):
-        if position[r] >= 0:
-            scale[position[r]] = np.sqrt(diagonal[position[r]] / block[r, r])
-    in_order = True
-    for r in range(len(position)):
-        in_order &= position[r] == r
-    for r in range(len(position)):
-        if position[r] < 0:
-            continue
-        source, row, unit = block[r], W[position[r]], scale[position[r]]
-        if in_order:  # the usual case, and a loop that vectorises
-            for c in range(len(position)):
-                row[c] = source[c] * (unit * scale[c])
-        else:
-            for c in range(len(position)):
-                if position[c] >= 0:
-                    row[position[c]] = source[c] * (unit * scale[position[c]])
-
-
-@njit(cache=True, nogil=True)
-def recall_rows(indptr, columns, values, index, position, scale):
-    """Rows of a sparse precision T for the variables in index.
-
-    ``position`` is the place of each variable in index, or -1. T_ij is divided by scale_i scale_j.
-    Returns compressed rows and the diagonal.
-    """
+    indptr, columns, values, bounds, number_then, place_then, offsets, covariances = earlier
     p = len(index)
+    scale = np.empty(p)
+    blocks, places = number_then[index], place_then[index]
     room = 0
-    for i in index:
+    alike, in_order = True, True
+    for r in range(p):
+        i, c = index[r], blocks[r]
         room += indptr[i + 1] - indptr[i]
+        alike &= c == blocks[0]
+        in_order &= places[r] == r
+        variance = np.inf
+        for k in range(indptr[i], indptr[i + 1]):
+            if c < 0 and columns[k] == i:
+                variance = 1.0 / values[k]  # of a variable that stood alone
+        if c >= 0:
+            variance = covariances[offsets[c] + places[r] * (bounds[c + 1] - bounds[c] + 1)]
+        scale[r] = np.sqrt(diagonal[r] / variance)
+    for r in range(p):
+        c, row, unit = blocks[r], W[r], scale[r]
+        start = offsets[c] + places[r] * (bounds[c + 1] - bounds[c])
+        if alike and in_order and c >= 0:  # the usual cases first: these loops vectorise
+            for k in range(p):
+                row[k] = covariances[start + k] * (unit * scale[k])
+        elif alike and c >= 0:
+            for k in range(p):
+                row[k] = covariances[start + places[k]] * (unit * scale[k])
+        else:
+            for k in range(p):
+                row[k] = 0.0
+                if blocks[k] == c and c >= 0:
+                    row[k] = covariances[start + places[k]] * (unit * scale[k])
+        row[r] = diagonal[r]
     rows = np.zeros(p + 1, np.int64)
-    places = np.empty(room, np.int64)
+    listed = np.empty(room, np.int64)
     entries = np.empty(room)
-    theta = np.empty(p)
     at = 0
     for r in range(p):
         i = index[r]
         for k in range(indptr[i], indptr[i + 1]):
-            c = position[columns[k]]
-            if c >= 0:
-                places[at] = c
-                entries[at] = values[k] / (scale[r] * scale[c])
-                if c == r:
-                    theta[r] = entries[at]
+            j = columns[k]
+            if number[j] == number[i]:
+                listed[at] = place[j]
+                entries[at] = values[k] / (scale[r] * scale[place[j]])
                 at += 1
         rows[r + 1] = at
-    return rows, places[:at], entries[:at], theta
+    return rows, listed[:at], entries[:at]
 
 
 @njit(cache=True, nogil=True)
@@ -66,6 +70,69 @@ def fill_regressions(indptr, columns, values, theta, B):
         for k in range(indptr[i], indptr[i + 1]):
             if columns[k] != i:
                 B[i, columns[k]] = -values[k] / theta[i]
+
+
+@njit(cache=True, nogil=True)
+def list_regressions(indptr, columns, values, theta):
+    """Neighbours of each variable and their coefficients -T_ij / T_ii; see ``sweep_sparse``."""
+    p = len(theta)
+    start, count = indptr[:-1].copy(), np.empty(p, np.int64)
+    near, coefficients = np.empty(2 * len(values), np.int64), np.empty(2 * len(values))
+    for i in range(p):
+        at = start[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            if columns[k] != i:
+                near[at], coefficients[at] = columns[k], -values[k] / theta[i]
+                at += 1
+        count[i] = at - start[i]
+    return start, count, near, coefficients
+
+
+@njit(cache=True, nogil=True)
+def symmetric_rows(regressions, theta):
+    """Row pointers, columns and values of the symmetric precision of listed regressions.
+
+    An entry is kept where both regressions have it. Turning the lists over sorts them.
+    """
+    start, count, near, values = regressions
+    p = len(theta)
+    turned_start = np.zeros(p + 1, np.int64)
+    for i in range(p):
+        for k in range(start[i], start[i] + count[i]):
+            turned_start[near[k] + 1] += 1
+    turned_start = np.cumsum(turned_start)
+    end = turned_start[:-1].copy()
+    turned, turned_values = np.empty(turned_start[-1], np.int64), np.empty(turned_start[-1])
+    for i in range(p):
+        for k in range(start[i], start[i] + count[i]):
+            j = near[k]
+            turned[end[j]], turned_values[end[j]] = i, values[k]
+            end[j] += 1
+    indptr = np.zeros(p + 1, np.int64)
+    columns, entries = np.empty(p + len(turned), np.int64), np.empty(p + len(turned))
+    row = np.zeros(p)
+    at = 0
+    for i in range(p):
+        for k in range(start[i], start[i] + count[i]):
+            row[near[k]] = values[k]
+        first, last = turned_start[i], turned_start[i + 1]
+        k = first
+        while k < last and turned[k] < i:
+            j = turned[k]
+            columns[at], entries[at] = j, -0.5 * (row[j] * theta[i] + turned_values[k] * theta[j])
+            at += row[j] != 0.0
+            k += 1
+        columns[at], entries[at] = i, theta[i]
+        at += 1
+        while k < last:
+            j = turned[k]
+            columns[at], entries[at] = j, -0.5 * (row[j] * theta[i] + turned_values[k] * theta[j])
+            at += row[j] != 0.0
+            k += 1
+        for k in range(start[i], start[i] + count[i]):
+            row[near[k]] = 0.0
+        indptr[i + 1] = at
+    return indptr, columns[:at], entries[:at]
 
 
 @njit(cache=True, nogil=True)
