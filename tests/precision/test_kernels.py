@@ -212,18 +212,22 @@ def test_rows_are_joined(rng, labels):
     for c, (_, T) in enumerate(parts):
         index = groups.variables(c)
         whole[np.ix_(index, index)] = T
-    lengths, columns, values = (
+    ends, columns, values = (
         np.concatenate([np.empty(0, kind), *entries])
         for kind, entries in (
-            (np.int64, [np.diff(rows[0]) for rows, _ in parts]),
+            (np.int64, [np.cumsum(np.diff(rows[0])) for rows, _ in parts]),
             (np.int64, [rows[1] for rows, _ in parts]),
             (np.float64, [rows[2] for rows, _ in parts]),
         )
     )
-    joined = join_rows(
-        diagonal, groups.order, groups.bounds, groups.number, lengths, columns, values
+    before = np.cumsum([0, *(len(rows[1]) for rows, _ in parts)])[:-1]
+    ends += np.repeat(before, np.diff(groups.bounds))
+    starts = np.concatenate([[0], ends[:-1]])
+    *joined, logs = join_rows(
+        diagonal, groups.order, groups.bounds, groups.number, starts, ends, columns, values
     )
-    found = sp.csr_array(joined, shape=(P, P))
+    assert_allclose(logs, np.log(diagonal[groups.number < 0]).sum())
+    found = sp.csr_array(tuple(joined), shape=(P, P))
     assert_allclose(found.toarray(), whole)
     assert found.nnz == np.count_nonzero(whole)
     assert all((np.diff(found.indices[a:b]) > 0).all() for a, b in pairwise(found.indptr))

@@ -148,13 +148,6 @@ def test_columns_of_the_second_sweep():
     assert sorted(near._next_columns(np.array([2, 0, 4]), 5).tolist()) == list(range(5))
 
 
-def test_the_estimated_squares_of_a_product():
-    T, parts = pair(1)[1], np.random.default_rng(1).uniform(size=P)
-    theta = np.diagonal(T).copy()
-    expected = in_units(T, theta) ** 2 @ parts
-    assert_allclose(near._spread_parts(rows_of(T), theta, parts), expected)
-
-
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("inner", [1e-3, 1e-9])
 def test_a_sweep_with_lists_is_a_sweep(shared, inner):

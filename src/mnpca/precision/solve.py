@@ -121,10 +121,11 @@ def solve_problem(
         first = None if attempt is None else partial(attempt, groups, c)
         return solve_component(part, tol, max_iter, first)
 
-    n_large = int(np.count_nonzero(np.diff(groups.bounds) >= LARGE))
     # numba.get_num_threads would start numba's own threads, which slows other libraries down.
-    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)  # type: ignore[attr-defined]
-    if n_threads > 1:
+    n_threads: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    if groups.count > 1:
+        n_threads = min(n_threads, int(np.count_nonzero(np.diff(groups.bounds) >= LARGE)))
+    if n_threads > 1 and groups.count > 1:
         with ThreadPoolExecutor(n_threads) as pool:
             solutions = list(pool.map(solve, range(groups.count)))
     else:
@@ -138,13 +139,12 @@ def assemble(
     """One result from the solutions of the components; variables in none of them stand alone."""
     proofs = [solution.certificate for solution in solutions]
     logdets = [proof.logdet for proof in proofs]
+    precision, logs = _join(diagonal, groups, [proof.precision for proof in proofs])
     # A variable that stands alone has T_ii = 1 / diagonal_i.
-    alone = diagonal[groups.number < 0]
-    cost = len(alone) + sum(proof.cost for proof in proofs)
-    logdet = sum(logdets) - float(np.log(alone).sum())
+    cost = len(diagonal) - len(groups.order) + sum(proof.cost for proof in proofs)
     return PrecisionResult(
-        precision=_join(diagonal, groups, [proof.precision for proof in proofs]),
-        _objective=cost - logdet,
+        precision=precision,
+        _objective=cost + logs - sum(logdets),
         duality_gap=float(sum(proof.gap for proof in proofs)),
         n_iter=max((solution.n_iter for solution in solutions), default=0),
         labels=labels,
@@ -153,18 +153,24 @@ def assemble(
     )
 
 
-def _join(diagonal: Array, groups: Groups, parts: list[Sparse]) -> Any:
-    """Sorted CSR precision from those of the components and the variables that stand alone."""
+def _join(diagonal: Array, groups: Groups, parts: list[Sparse]) -> tuple[Any, float]:
+    """Sorted CSR precision from those of the components and the variables that stand alone.
+
+    Also the sum of the logarithms of these variables' diagonal.
+    """
     p = len(diagonal)
     if groups.count == 1:
         indptr, columns, values = parts[0]
         if len(groups.order) == p:
-            return sparse.csr_array((values, columns, indptr), shape=(p, p))
-        lengths = np.diff(indptr)
+            return sparse.csr_array((values, columns, indptr), shape=(p, p)), 0.0
+        starts, ends = indptr[:-1], indptr[1:]
     else:
-        nothing = [np.empty(0, np.int64)]
-        lengths = np.concatenate(nothing + [np.diff(part.indptr) for part in parts])
-        columns = np.concatenate(nothing + [part.columns for part in parts])
-        values = np.concatenate([np.empty(0)] + [part.values for part in parts])
-    rows = join_rows(diagonal, groups.order, groups.bounds, groups.number, lengths, columns, values)
-    return sparse.csr_array(rows, shape=(p, p))
+        lengths = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
+        at = np.cumsum(lengths)
+        starts, ends = at[:-1], at[1:]
+        columns = np.concatenate([np.empty(0, np.int64), *(part.columns for part in parts)])
+        values = np.concatenate([np.empty(0), *(part.values for part in parts)])
+    *rows, logs = join_rows(
+        diagonal, groups.order, groups.bounds, groups.number, starts, ends, columns, values
+    )
+    return sparse.csr_array(tuple(rows), shape=(p, p)), logs

@@ -44,29 +44,31 @@ def take_block(matrix, rows, columns, out):
 
 
 @njit(cache=True, nogil=True)
-def join_rows(diagonal, order, bounds, number, lengths, columns, values):
+def join_rows(diagonal, order, bounds, number, starts, ends, columns, values):
     """Sorted compressed rows of a matrix from those of its components.
 
-    Row k of ``lengths``, and of columns and values in turn, belongs to variable ``order[k]``;
-    columns are places in its component. A variable in none of them has diagonal 1 / diagonal_i.
+    Entries ``starts[k] : ends[k]`` of columns and values belong to variable ``order[k]``; columns
+    are places in its component. A variable in none of them has diagonal 1 / diagonal_i. Returns
+    values, columns, row pointers, and the sum of log(diagonal_i) over these.
     """
     p = len(diagonal)
     indptr = np.zeros(p + 1, np.int64)
     for k in range(len(order)):
-        indptr[order[k] + 1] = lengths[k]
+        indptr[order[k] + 1] = ends[k] - starts[k]
     for i in range(p):
         indptr[i + 1] = indptr[i] + (indptr[i + 1] if number[i] >= 0 else 1)
     out_columns, out_values = np.empty(indptr[p], np.int64), np.empty(indptr[p])
+    logs = 0.0
     for i in range(p):
         if number[i] < 0:
             out_columns[indptr[i]], out_values[indptr[i]] = i, 1.0 / diagonal[i]
-    at = 0
+            logs += np.log(diagonal[i])
     for k in range(len(order)):
         first = bounds[number[order[k]]]
-        start = indptr[order[k]]
+        at = indptr[order[k]]
         # Variables of a component come in rising order, so the columns of each row stay sorted.
-        for m in range(lengths[k]):
-            out_columns[start + m] = order[first + columns[at + m]]
-            out_values[start + m] = values[at + m]
-        at += lengths[k]
-    return out_values, out_columns, indptr
+        for m in range(starts[k], ends[k]):
+            out_columns[at] = order[first + columns[m]]
+            out_values[at] = values[m]
+            at += 1
+    return out_values, out_columns, indptr, logs

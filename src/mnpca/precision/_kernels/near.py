@@ -60,8 +60,6 @@ def solve_near(S, alpha, diagonal, earlier, index, number, place, W, work, goal,
         gap = largest_gap(np.sqrt(parts.sum()), spread)
         if gap <= goal:
             return CERTIFIED, rows, theta, cost, gap, 0
-    else:
-        parts = _spread_parts(rows, theta, parts)
     if off > _FAR or len(rows[2]) > most:
         return NOT_SWEPT, rows, theta, cost, np.inf, 0
     columns = _columns_to_sweep(parts, goal if off <= _NEAR else 0.0)
@@ -79,21 +77,9 @@ def solve_near(S, alpha, diagonal, earlier, index, number, place, W, work, goal,
     return SWEPT, now, theta, cost, np.inf, len(inner)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def _spread_parts(rows, theta, parts):
-    """Estimate the squares of each row of T D from those of D, as if its entries were unrelated."""
-    indptr, columns, values = rows
-    out = np.zeros(len(theta))
-    for i in range(len(theta)):
-        for k in range(indptr[i], indptr[i + 1]):
-            j = columns[k]
-            out[i] += values[k] * values[k] / (theta[i] * theta[j]) * parts[j]
-    return out
-
-
 @njit(cache=True, nogil=True)
 def _columns_to_sweep(parts, goal):
-    """Return the columns with the largest parts of the gap, given by the rows of T W - I.
+    """Return the columns with the largest parts of the gap, the squares of W's rows' moves.
 
     The largest come last: nothing undoes what they mend, and a sweep leaves a third to a seventh of
     the gap that one in random order leaves. A sweep over a column mends its row and its column:
@@ -156,23 +142,20 @@ def _change(before, now, theta):
     indptr = np.zeros(p + 1, np.int64)
     columns = np.empty(len(before[2]) + len(now[2]), np.int64)
     values, values_before = np.empty(len(columns)), np.empty(len(columns))
-    row = np.zeros(p)
     relative = np.zeros(p)
     at = 0
     for i in range(p):
-        for k in range(before[0][i], before[0][i + 1]):
-            row[before[1][k]] = before[2][k]
-        for k in range(now[0][i], now[0][i + 1]):
-            j = now[1][k]
-            columns[at], values[at], values_before[at] = j, now[2][k], row[j]
-            row[j] = 0.0
+        k, last = now[0][i], now[0][i + 1]
+        m, last_before = before[0][i], before[0][i + 1]
+        while k < last or m < last_before:
+            j = now[1][k] if k < last else p
+            j_before = before[1][m] if m < last_before else p
+            columns[at] = min(j, j_before)
+            values[at] = now[2][k] if j <= j_before else 0.0
+            values_before[at] = before[2][m] if j_before <= j else 0.0
+            k += j <= j_before
+            m += j_before <= j
             at += 1
-        for k in range(before[0][i], before[0][i + 1]):
-            j = before[1][k]
-            if row[j] != 0.0:
-                columns[at], values[at], values_before[at] = j, 0.0, row[j]
-                row[j] = 0.0
-                at += 1
         for k in range(indptr[i], at):
             relative[i] += weight[columns[k]] * abs(values[k] - values_before[k])
         relative[i] *= weight[i]

@@ -77,8 +77,8 @@ def screen(S, alpha, slack):
     doubtful = uneven = 0
     for i in range(p):
         doubtful += not np.isfinite(S[i, i])
-    # Wide tiles, so that rows are read in long runs; edges are looked for in short ones.
-    tile, wide, run = 16, 512, 64
+    # Wide tiles, so that rows are read in long runs.
+    tile, wide = 16, 512
     turned = np.empty((tile, wide))
     for i0 in range(0, p, tile):
         i1 = min(i0 + tile, p)
@@ -88,16 +88,13 @@ def screen(S, alpha, slack):
             for i in range(i0, i1):
                 a = alpha[0] if alpha.shape[0] == 1 else alpha[i]
                 parent[i] = _root(parent, i)
-                for first in range(max(j0, i + 1), j1, run):
-                    last = min(first + run, j1)
-                    faults, edges = _check_run(
-                        S, turned[i - i0], a, scale, parent, i, first, last, j0
-                    )
-                    doubtful += faults
-                    for j in range(first, last if edges > 0 else first):
-                        if abs(S[i, j]) > a[j] and parent[i] != parent[j]:
-                            u, v = _root(parent, i), _root(parent, j)
-                            parent[max(u, v)] = parent[i] = parent[j] = min(u, v)
+                first = max(j0, i + 1)
+                faults, edges = _check_run(S, turned[i - i0], a, scale, parent, i, first, j1, j0)
+                doubtful += faults
+                for j in range(first, j1 if edges > 0 else first):
+                    if abs(S[i, j]) > a[j] and parent[i] != parent[j]:
+                        u, v = _root(parent, i), _root(parent, j)
+                        parent[max(u, v)] = parent[i] = parent[j] = min(u, v)
     if doubtful > 0:
         fault, i, j = _find_fault(S, scale, slack)
         if fault > 0:

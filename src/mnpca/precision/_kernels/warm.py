@@ -32,20 +32,23 @@ def recall(earlier, index, number, place, diagonal, W):
         if c >= 0:
             variance = covariances[offsets[c] + places[r] * (bounds[c + 1] - bounds[c] + 1)]
         scale[r] = np.sqrt(diagonal[r] / variance)
+    # Unsigned, so that compiled indexing does not look for negative indices.
+    columns_then = places.astype(np.uint64)
     for r in range(p):
         c, row, unit = blocks[r], W[r], scale[r]
-        start = offsets[c] + places[r] * (bounds[c + 1] - bounds[c])
+        size = bounds[c + 1] - bounds[c]
+        source = covariances[offsets[c] + places[r] * size :][:size]
         if alike and in_order and c >= 0:  # the usual cases first: these loops vectorise
             for k in range(p):
-                row[k] = covariances[start + k] * (unit * scale[k])
+                row[k] = source[k] * (unit * scale[k])
         elif alike and c >= 0:
             for k in range(p):
-                row[k] = covariances[start + places[k]] * (unit * scale[k])
+                row[k] = source[columns_then[k]] * (unit * scale[k])
         else:
             for k in range(p):
                 row[k] = 0.0
                 if blocks[k] == c and c >= 0:
-                    row[k] = covariances[start + places[k]] * (unit * scale[k])
+                    row[k] = source[columns_then[k]] * (unit * scale[k])
         row[r] = diagonal[r]
     rows = np.zeros(p + 1, np.int64)
     listed = np.empty(room, np.int64)
