@@ -62,10 +62,10 @@ def test_both_precisions_by_rows(seed):
     assert_allclose(moved, np.abs(in_units(T - T0, theta)) @ np.abs(scaled_W) @ relative)
     out = np.empty((P, P))
     for room in (out, out[:1]):
-        parts, spread, first = near._both_distances(change, theta, W, relative, room)
+        parts, spread, first = near._both_distances(change, theta, W, room)
         X, X0 = distance(T, W, theta), distance(T0, W, theta)
         assert_allclose(parts, np.sum(X**2, axis=1))
-        assert_allclose(spread, np.max(np.abs(X) @ relative / relative))
+        assert_allclose(spread, np.abs(X).sum(axis=1).max())
         assert np.linalg.norm(X0, 2) <= first <= np.linalg.norm(X0) * (1 + 1e-12)
     assert_allclose(out[1:], (T @ W - np.eye(P))[1:], atol=1e-12)
 
@@ -92,7 +92,11 @@ def test_what_is_proven_is_true(seed, size):
     theta = np.diagonal(T).copy()
     W = (W + W.T) / 2
     eigenvalues = np.linalg.eigvals(T @ W).real - 1
-    gap, definite = near._certify(rows_of(T0), rows_of(T), theta, W, np.inf, np.empty((P, P)))
+    gap, definite, parts = near._certify(
+        rows_of(T0), rows_of(T), theta, W, np.inf, np.empty((P, P))
+    )
+    if theta.min() > 0:
+        assert_allclose(parts, np.sum(distance(T, W, theta) ** 2, axis=1))
     if size < 0.01:
         assert definite
     if definite:
@@ -108,7 +112,7 @@ def test_an_indefinite_precision_is_not_proven_definite():
     T = T - 2 * values[0] * np.outer(vectors[:, 0], vectors[:, 0])
     assert np.diagonal(T).min() > 0 > np.linalg.eigvalsh(T)[0]
     W, theta = np.linalg.inv(T), np.diagonal(T).copy()
-    gap, definite = near._certify(rows_of(T0), rows_of(T), theta, W, 1.0, np.empty((P, P)))
+    gap, definite, _ = near._certify(rows_of(T0), rows_of(T), theta, W, 1.0, np.empty((P, P)))
     assert gap < 1e-10
     assert not definite
 
@@ -121,12 +125,16 @@ def test_the_whole_of_t_w_minus_one_gives_a_sharper_gap():
     spread = np.max(np.abs(X) @ relative / relative)
     rough = largest_gap(np.linalg.norm(X), spread)
     args = rows_of(T0), rows_of(T), theta, W
-    # There is no room for it, or no need.
-    assert_allclose(near._certify(*args, 0.0, np.empty((1, P)))[0], rough)
-    assert_allclose(near._certify(*args, 1.01 * rough, np.empty((P, P)))[0], rough)
-    root = np.sqrt(min(np.trace(X @ X), np.linalg.norm(X) ** 2))
-    sharp = near._certify(*args, 0.0, np.empty((P, P)))[0]
-    assert_allclose(sharp, largest_gap(root, min(spread, near._norm(T @ W - np.eye(P), theta))))
+    # There is no need for it, or no hope.
+    square = np.linalg.norm(X) ** 2
+    for goal in (1.01 * rough, 0.99 * square / near._WORTH):
+        assert_allclose(near._certify(*args, goal, np.empty((P, P)))[0], rough)
+    root = np.sqrt(min(np.trace(X @ X), square))
+    expected = largest_gap(root, min(spread, near._norm(T @ W - np.eye(P), theta)))
+    for room in (1, P):
+        sharp, definite, _ = near._certify(*args, 0.99 * rough, np.empty((room, P)))
+        assert_allclose(sharp, expected)
+        assert definite
     assert sharp < rough
 
 
@@ -139,13 +147,8 @@ def test_the_columns_with_the_largest_parts_come_last():
         rest = parts.sum() - parts[found].sum()
         assert rest**2 / parts.sum() <= 2 * near._LEFT * goal
     many = near._columns_to_sweep(np.ones(4000), 1000.0)
-    # sqrt(2 * 100 / 4000 * 1000 * 4000) of them are left.
-    assert len(many) == 4000 - int(np.sqrt(50 * 4000))
-
-
-def test_columns_of_the_second_sweep():
-    assert near._next_columns(np.array([2, 0]), 5).tolist() == [1, 3, 4]
-    assert sorted(near._next_columns(np.array([2, 0, 4]), 5).tolist()) == list(range(5))
+    # sqrt(2 * 50 / 4000 * 1000 * 4000) of them are left.
+    assert len(many) == 4000 - int(np.sqrt(25 * 4000))
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -72,11 +72,8 @@ class Blocks:
     def join(cls, groups: Groups, covariances: Sequence[Array], logdets: Sequence[float]) -> Blocks:
         """Store the components' covariances one after the other."""
         offsets = np.cumsum([0, *(W.size for W in covariances)])
-        flat = (
-            covariances[0].reshape(-1)
-            if groups.count == 1
-            else np.concatenate([np.empty(0), *(W.reshape(-1) for W in covariances)])
-        )
+        rows = [W.reshape(-1) for W in covariances]
+        flat = rows[0] if groups.count == 1 else np.concatenate([np.empty(0), *rows])
         return cls(groups, flat, offsets, tuple(logdets))
 
     @classmethod

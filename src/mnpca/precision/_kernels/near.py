@@ -14,7 +14,7 @@ from mnpca.precision._kernels.certificate import (
     make_feasible,
     trace_of_square,
 )
-from mnpca.precision._kernels.descent import random_order, sweep_sparse
+from mnpca.precision._kernels.descent import sweep_sparse
 from mnpca.precision._kernels.shared import FAST, diagonal_of
 from mnpca.precision._kernels.warm import list_regressions, recall, symmetric_rows
 
@@ -25,9 +25,11 @@ CERTIFIED, NOT_SWEPT, SWEPT, BROKEN = range(4)
 _HOPEFUL, _NEAR, _FAR = 0.7, 16.0, 50.0
 # Columns are swept until this share of the gap to reach, or so many shares divided by the number of
 # variables, is left to the others: a sweep itself leaves more behind where there are more of them.
-_LEFT, _SHARES = 0.2, 100.0
+_LEFT, _SHARES = 0.2, 50.0
+# Up to so many times the gap to reach, squares of T W - I are worth a closer look at it.
+_WORTH = 10.0
 # A change of T so small, as row sums of |T - T0| |W|, that these alone prove T definite.
-_SMALL = 0.7
+_SMALL = 0.6
 # Rows whose products with each other bound the singular values of T W - I.
 _PANEL = 16
 
@@ -46,7 +48,6 @@ def solve_near(S, alpha, diagonal, earlier, index, number, place, W, work, goal,
     SWEPT, where the gap is still too large or the precision is not proven definite; BROKEN, where a
     conditional variance turned negative.
     """
-    p = len(index)
     rows = recall(earlier, index, number, place, diagonal, W)
     theta = diagonal_of(rows[0], rows[1], rows[2])
     now = rows
@@ -70,16 +71,16 @@ def solve_near(S, alpha, diagonal, earlier, index, number, place, W, work, goal,
             return BROKEN, rows, theta, cost, np.inf, sweep + 1
         now = symmetric_rows(regressions, theta)
         cost, _, _, _ = make_feasible(S, alpha, diagonal, now[0], now[1], now[2], W)
-        gap, definite = _certify(rows, now, theta, W, goal, work)
+        gap, definite, parts = _certify(rows, now, theta, W, goal, work)
         if gap <= goal:
             return CERTIFIED if definite else SWEPT, now, theta, cost, gap, sweep + 1
-        columns = _next_columns(columns, p)
+        columns = _columns_to_sweep(parts, goal)
     return SWEPT, now, theta, cost, np.inf, len(inner)
 
 
 @njit(cache=True, nogil=True)
 def _columns_to_sweep(parts, goal):
-    """Return the columns with the largest parts of the gap, the squares of W's rows' moves.
+    """Return the columns with the largest parts of the gap: squares of W's move, or of T W - I.
 
     The largest come last: nothing undoes what they mend, and a sweep leaves a third to a seventh of
     the gap that one in random order leaves. A sweep over a column mends its row and its column:
@@ -96,39 +97,40 @@ def _columns_to_sweep(parts, goal):
     return order[first:]
 
 
-@njit(cache=True, nogil=True)
-def _next_columns(columns, p):
-    """Return the columns that are not among the given ones, or all if those were most of them."""
-    if 2 * len(columns) >= p:
-        return random_order(p)
-    rest = np.ones(p, np.bool_)
-    rest[columns] = False
-    return np.flatnonzero(rest)
-
-
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _certify(before, now, theta, W, goal, work):
     """Bound the gap of a precision T and its dual point W, and prove that they are definite.
 
-    ``before`` is an earlier precision T0, known to be definite; theta are units.
+    ``before`` is an earlier precision T0, known to be definite; theta are units. Returns (gap,
+    definite, squares' sum of each row of T W - I).
     """
+    p = len(theta)
     change, relative = _change(before, now, theta)
     # |T0 W - I| is at most |T W - I| + |T - T0| |W|, row by row.
     moved = np.max(_row_sums(change, W, relative, theta) / relative)
     if moved < _SMALL:
         parts, spread = distance_from_inverse(now[0], now[1], now[2], theta, W, relative, work)
+        definite = spread + moved < 1.0
         first = np.inf
     else:
-        parts, spread, first = _both_distances(change, theta, W, relative, work)
+        parts, spread, first = _both_distances(change, theta, W, work)
+        definite = False
     square = parts.sum()
     norm = np.sqrt(square)
     gap = largest_gap(norm, spread)
-    if gap > goal and len(work) == len(theta):
+    if goal < gap and square < _WORTH * goal:
+        if len(work) < p:
+            work = np.empty((p, p))
+            distance_from_inverse(now[0], now[1], now[2], theta, W, relative, work)
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
         square = min(square, abs(trace_of_square(work)))
         norm = min(norm, _norm(work, theta))
         gap = largest_gap(np.sqrt(square), min(spread, norm))
-    return gap, spread + moved < 1.0 or max(norm, first) < 1.0
+    if gap <= goal and not definite and norm < 1.0:
+        if first == np.inf:
+            _, _, first = _both_distances(change, theta, W, work)
+        definite = first < 1.0
+    return gap, definite, parts
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -183,7 +185,7 @@ def _row_sums(change, W, relative, theta):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def _both_distances(change, theta, W, relative, out):
+def _both_distances(change, theta, W, out):
     """Fill out with X = T W - I, as ``distance_from_inverse`` does, and see how far T0 is from it.
 
     The rows of W are read once for both, which is what a product costs. Returns the squares' sum
@@ -213,11 +215,11 @@ def _both_distances(change, theta, W, relative, out):
         for j in range(p):
             x = weight[j] * row[j]
             squares += x * x
-            total += abs(x) * relative[j]
+            total += abs(x)
             other[j] *= weight[j] / weight[i]
             others += other[j] * other[j]
         parts[i] = squares / theta[i]
-        spread = max(spread, total / (weight[i] * relative[i]))
+        spread = max(spread, total / weight[i])
         square += others
         if (i + 1) % _PANEL == 0 or i + 1 == p:
             bound += _largest_square(panel, i % _PANEL + 1)
