@@ -179,6 +179,36 @@ def test_no_penalty_is_the_inverse():
     assert_allclose(found.objective, objective(S + 0.5 * np.eye(P), 0.0, expected))
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("matrix", [False, True])
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_a_pair_has_a_closed_form(monkeypatch, sign, matrix, diagonal):
+    S = np.array([[2.0, sign * 0.9], [sign * 0.9, 1.0]])
+    penalty = np.array([[0.3, 0.2], [0.2, 0.1]])
+    problem, _ = make_problem(S, penalty if matrix else 0.2, diagonal)
+    solution = solve_component(problem, 1e-4)
+    W = np.diag(problem.diagonal) + sign * 0.7 * np.array([[0, 1], [1, 0]])
+    assert_allclose(solution.iterate.W, W)
+    found = solution.certificate
+    T = block_descent.to_precision(solution.iterate)
+    assert_allclose(T, np.linalg.inv(W))
+    assert_allclose(found.precision.values, T.reshape(-1))
+    assert found.precision.indptr.tolist() == [0, 2, 4]
+    assert found.precision.columns.tolist() == [0, 1, 0, 1]
+    assert_allclose([found.cost, found.logdet], [2.0, np.linalg.slogdet(T)[1]])
+    assert (found.gap, solution.n_iter) == (0.0, 1)
+    # The same as by sweeps.
+    monkeypatch.setattr(block_descent, "_solve_pair", lambda problem: None)
+    swept = solve_component(problem, 1e-12)
+    assert_allclose(block_descent.to_precision(swept.iterate), T, rtol=1e-5)
+
+
+@pytest.mark.parametrize("s", [0.05, 1.0, -1.0 + 1e-15])
+def test_a_pair_that_is_none_or_is_singular_is_left_to_the_others(s):
+    S = np.array([[1.0, s], [s, 1.0]])
+    assert block_descent._solve_pair(make_problem(S, 0.1 * (s == 0.05), False)[0]) is None
+
+
 @pytest.mark.parametrize("inflation", [0.9, 1.1])
 def test_no_penalty_and_too_much_inflation(monkeypatch, inflation):
     S = factor_covariance(P, 30, seed=101)

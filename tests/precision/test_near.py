@@ -200,14 +200,16 @@ def tell(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("make", "change", "expected"),
     [
-        (0.0, (near.CERTIFIED, 0)),
-        (0.03, (near.CERTIFIED, 1)),
-        (0.9, (near.NOT_SWEPT, 0)),
+        (chain_covariance, 0.0, (near.CERTIFIED, 0)),
+        (chain_covariance, 0.03, (near.CERTIFIED, 1)),
+        (chain_covariance, 0.9, (near.NOT_SWEPT, 0)),
+        (factor_covariance, 0.0, (near.CERTIFIED, 0)),
+        (factor_covariance, 0.02, (near.CERTIFIED, 1)),
+        (factor_covariance, 0.9, (near.NOT_SWEPT, 0)),
     ],
 )
-@pytest.mark.parametrize("make", [chain_covariance, factor_covariance])
 def test_how_far_a_start_is_tells_what_becomes_of_it(monkeypatch, make, change, expected):
     told = tell(monkeypatch)
     S, other = make(40, 60, seed=30), make(40, 60, seed=31)
@@ -292,6 +294,6 @@ def test_a_restart_and_a_line_are_swept_as_their_distance_asks(monkeypatch):
     assert warm.restart(last, groups, 0, far, 1e-4, 100).n_iter == 5
     assert warm.go_on(last, before, 0.5, groups, 0, problem, 1e-4, 100).n_iter == 5
     assert asked == [
-        (0.5, 7.0, 100, {"near": True}),
+        (1.5, 7.0, 100, {"near": True}),
         (6e-3, 50.0, 100, {"near": True, "unsure": 28.0}),
     ]

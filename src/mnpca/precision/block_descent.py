@@ -62,10 +62,15 @@ def solve_component(
 ) -> ComponentSolution:
     """Solve one component until its duality gap is at most tol times its number of variables.
 
-    Tries, in this order: what ``attempt`` starts from; a soft-thresholded S, which is nearest to
-    the solution but may be indefinite; a shrunk S, which is definite; the same in exact sweeps;
-    Newton's method from wherever these ended, or where one of them has taken max_sweeps.
+    A pair has a closed form. Otherwise tries, in this order: what ``attempt`` starts from; a
+    soft-thresholded S, which is nearest to the solution but may be indefinite; a shrunk S, which is
+    definite; the same in exact sweeps; Newton's method from wherever these ended, or where one of
+    them has taken max_sweeps.
     """
+    if problem.size == 2:
+        pair = _solve_pair(problem)
+        if pair is not None:
+            return pair
     if not problem.alpha.any():
         return _solve_unpenalised(problem)
     goal = tol * problem.size
@@ -178,6 +183,22 @@ def from_newton(point: NewtonPoint) -> ComponentSolution:
     precision = Sparse(*to_csr(iterate.B, iterate.theta))
     certificate = Certificate(precision, point.value + logdet, logdet, point.gap, point.gap)
     return ComponentSolution(iterate, certificate, point.n_iter)
+
+
+def _solve_pair(problem: Problem) -> ComponentSolution | None:
+    """Two variables: W is S soft-thresholded, and the precision its inverse, if it has one."""
+    a, b = problem.diagonal.tolist()
+    s = float(problem.covariance[0, 1])
+    w = np.copysign(max(abs(s) - float(problem.alpha[0, 1]), 0.0), s)
+    # So near to singular, rounding would decide.
+    determinant = a * b - w * w
+    if w == 0.0 or not determinant > a * b / MAX_INFLATION:
+        return None
+    T = np.array([[b, -w], [-w, a]]) / determinant
+    iterate = from_precision(T, np.array([[a, w], [w, b]]))
+    rows = Sparse(np.array([0, 2, 4]), np.array([0, 1, 0, 1]), T.reshape(-1))
+    logdet = -float(np.log(determinant))
+    return ComponentSolution(iterate, Certificate(rows, 2.0, logdet, 0.0, 0.0), 1)
 
 
 def _solve_unpenalised(problem: Problem) -> ComponentSolution:

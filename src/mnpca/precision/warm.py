@@ -28,7 +28,7 @@ from mnpca.precision.result import PrecisionResult
 # and accuracy of the column problems in the first sweep, per unit of tol: from an earlier solution,
 # and from the line through two of them, which is nearer after a sweep.
 WARM_CERTIFICATE, LINE_CERTIFICATE = 7.0, 50.0
-WARM_INNER, LINE_INNER = 0.5, 6e-3
+WARM_INNER, LINE_INNER = 1.5, 6e-3
 # Above this progress, a first sweep from a line is followed by half a sweep.
 UNSURE = 28.0
 # Up to so many variables, or with a sparse precision, a certificate without factorisations is the

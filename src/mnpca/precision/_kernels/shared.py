@@ -1,7 +1,7 @@
 """Small compiled pieces that several kernels use."""
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
 # Reassociation lets sums vectorise; the flags that would assume away NaN and infinity stay off.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -15,14 +15,16 @@ def add_rows(W, rows, coef, m, n, out):
     k = 0
     while k + 3 < m:
         c0, c1, c2, c3 = coef[k], coef[k + 1], coef[k + 2], coef[k + 3]
-        r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        # Unsigned, so that compiled indexing does not look for negative indices.
+        r0, r1 = W[uint64(rows[k])], W[uint64(rows[k + 1])]
+        r2, r3 = W[uint64(rows[k + 2])], W[uint64(rows[k + 3])]
         for i in range(n):
-            out[i] += c0 * W[r0, i] + c1 * W[r1, i] + c2 * W[r2, i] + c3 * W[r3, i]
+            out[i] += c0 * r0[i] + c1 * r1[i] + c2 * r2[i] + c3 * r3[i]
         k += 4
     while k < m:
-        c0, r0 = coef[k], rows[k]
+        c0, r0 = coef[k], W[uint64(rows[k])]
         for i in range(n):
-            out[i] += c0 * W[r0, i]
+            out[i] += c0 * r0[i]
         k += 1
 
 
@@ -93,9 +95,21 @@ def seed():
 
 
 @njit(cache=True, nogil=True)
+def _next(state):
+    """Advance the generator; return 31 random bits."""
+    state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+    return state[0] >> np.uint64(33)
+
+
+@njit(cache=True, nogil=True)
+def uniform(state):
+    """Return a random number from 0 to 1."""
+    return np.float64(_next(state)) / 2147483648.0
+
+
+@njit(cache=True, nogil=True)
 def shuffle(order, state):
     """Fisher-Yates with a generator of its own."""
     for i in range(order.shape[0] - 1, 0, -1):
-        state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-        k = np.int64((state[0] >> np.uint64(33)) % np.uint64(i + 1))
+        k = np.int64(_next(state) % np.uint64(i + 1))
         order[i], order[k] = order[k], order[i]
