@@ -28,8 +28,9 @@ _HOPEFUL, _NEAR, _FAR = 0.7, 16.0, 50.0
 _LEFT, _SHARES = 0.2, 50.0
 # Up to so many times the gap to reach, squares of T W - I are worth a closer look at it.
 _WORTH = 10.0
-# A change of T so small, as row sums of |T - T0| |W|, that these alone prove T definite.
-_SMALL = 0.6
+# Row sums of |T - T0| |W| that are below 1 by more than those of T W - I prove T definite. The
+# latter grow with the number of variables: with so many, the former alone are not tried.
+_ROW_SUMS = 2000.0
 # Rows whose products with each other bound the singular values of T W - I.
 _PANEL = 16
 
@@ -108,7 +109,7 @@ def _certify(before, now, theta, W, goal, work):
     change, relative = _change(before, now, theta)
     # |T0 W - I| is at most |T W - I| + |T - T0| |W|, row by row.
     moved = np.max(_row_sums(change, W, relative, theta) / relative)
-    if moved < _SMALL:
+    if moved < 1.0 - p / _ROW_SUMS:
         parts, spread = distance_from_inverse(now[0], now[1], now[2], theta, W, relative, work)
         definite = spread + moved < 1.0
         first = np.inf
