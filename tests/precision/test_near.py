@@ -228,7 +228,7 @@ def test_more_sweeps_follow_where_those_of_the_start_do_not_do(monkeypatch):
     changed = 0.97 * S + 0.03 * other
     assert sparse_precision(changed, 0.2, init=init).n_iter == 2
     # A proof that fails is the same as a gap that is too large.
-    monkeypatch.setattr(warm, "WARM_INNER", 300.0)
+    monkeypatch.setattr(warm, "NEAR_INNER", 300.0)
     monkeypatch.setattr(warm, "LAST_INNER", 300.0)
     result = sparse_precision(changed, 0.2, init=init)
     assert told == [(near.CERTIFIED, 2), (near.SWEPT, 2)]
@@ -294,6 +294,6 @@ def test_a_restart_and_a_line_are_swept_as_their_distance_asks(monkeypatch):
     assert warm.restart(last, groups, 0, far, 1e-4, 100).n_iter == 5
     assert warm.go_on(last, before, 0.5, groups, 0, problem, 1e-4, 100).n_iter == 5
     assert asked == [
-        (1.5, 7.0, 100, {"near": True}),
+        (0.5, 7.0, 100, {"near": True}),
         (6e-3, 50.0, 100, {"near": True, "unsure": 28.0}),
     ]

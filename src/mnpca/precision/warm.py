@@ -26,9 +26,10 @@ from mnpca.precision.result import PrecisionResult
 
 # Progress of a sweep, in units of the gap to reach, at which a first certificate is worth its cost,
 # and accuracy of the column problems in the first sweep, per unit of tol: from an earlier solution,
-# and from the line through two of them, which is nearer after a sweep.
+# and from the line through two of them, which is nearer after a sweep. The accuracy, too, where one
+# sweep may do.
 WARM_CERTIFICATE, LINE_CERTIFICATE = 7.0, 50.0
-WARM_INNER, LINE_INNER = 1.5, 6e-3
+WARM_INNER, LINE_INNER, NEAR_INNER = 0.5, 6e-3, 1.5
 # Above this progress, a first sweep from a line is followed by half a sweep.
 UNSURE = 28.0
 # Up to so many variables, or with a sparse precision, a certificate without factorisations is the
@@ -62,7 +63,7 @@ def restart(
         W,
         np.empty((1 if FEW < p < MANY else p, p)),
         tol * p,
-        np.array([WARM_INNER, LAST_INNER])[:max_sweeps] * scale,
+        np.array([NEAR_INNER, LAST_INNER])[:max_sweeps] * scale,
         p**2 if p <= FEW else SPARSE * p**2,
     )
     if status == BROKEN:
