@@ -37,7 +37,9 @@ TESTS = {
     "precision": ["tests/precision", "tests/engines/test_solvers.py"],
 }
 # Without numba's compiler the others would take hours.
-KERNEL_TESTS = [f"tests/precision/test_{name}.py" for name in ("kernels", "descent", "screening")]
+KERNEL_TESTS = [
+    f"tests/precision/test_{name}.py" for name in ("kernels", "descent", "near", "screening")
+]
 
 
 def functions_within(code):

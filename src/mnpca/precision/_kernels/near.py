@@ -83,10 +83,9 @@ def solve_near(S, alpha, diagonal, earlier, index, number, place, W, work, goal,
 def _columns_to_sweep(parts, goal):
     """Return the columns with the largest parts of the gap: squares of W's move, or of T W - I.
 
-    The largest come last: nothing undoes what they mend, and a sweep leaves a third to a seventh of
-    the gap that one in random order leaves. A sweep over a column mends its row and its column:
-    where the other rows have a share s of the squares, about s^2 of them lie in the other columns
-    too.
+    The largest come last: nothing undoes what they mend, and the sweep leaves a much smaller gap
+    than one in random order. A sweep over a column mends its row and its column: where the other
+    rows have a share s of the squares, about s^2 of them lie in the other columns too.
     """
     order = np.argsort(parts)
     left = min(_LEFT, _SHARES / len(parts))
