@@ -66,7 +66,9 @@ def test_both_precisions_by_rows(seed):
         X, X0 = distance(T, W, theta), distance(T0, W, theta)
         assert_allclose(parts, np.sum(X**2, axis=1))
         assert_allclose(spread, np.abs(X).sum(axis=1).max())
-        assert np.linalg.norm(X0, 2) <= first <= np.linalg.norm(X0) * (1 + 1e-12)
+        assert np.linalg.norm(X0, 2) <= first
+        panels = near._norm(T0 @ W - np.eye(P), theta)
+        assert_allclose(first, min(panels, np.linalg.norm(X0)))
     assert_allclose(out[1:], (T @ W - np.eye(P))[1:], atol=1e-12)
 
 
@@ -83,6 +85,85 @@ def test_a_bound_on_the_norm_from_panels_of_rows(seed, rank):
     # Sharp for few dimensions.
     if rank == 1:
         assert_allclose(bound, norm)
+
+
+def test_the_two_bounds_on_the_norm_of_some_rows():
+    rows, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(20, 20)))
+    # Of rows at right angles, that by row sums; of rows along a line, that by squares.
+    assert_allclose(near._largest_square(rows, 16), 1.0)
+    line = np.outer([1.0, -2.0, 3.0], rows[0])
+    assert_allclose(near._largest_square(line, 3), 14.0)
+    assert_allclose(near._largest_square(line, 2), 5.0)
+
+
+class Play:
+    """What the steps of a certificate find, and which were taken."""
+
+    def __init__(self, monkeypatch, moved, square, spread, first=0.5, trace=np.inf, norm=np.inf):
+        parts = np.array([0.25, 0.75]) * square
+        self.steps = []
+
+        def step(name, found):
+            return lambda *args: self.steps.append((name, args[-1])) or found
+
+        for name, found in (
+            ("_change", (None, np.array([1.0, 2.0]))),
+            ("_row_sums", moved * np.array([1.0, 1.0])),
+            ("distance_from_inverse", (parts, spread)),
+            ("_both_distances", (parts, spread, first)),
+            ("trace_of_square", trace),
+            ("_norm", norm),
+        ):
+            monkeypatch.setattr(near, name, step(name, found))
+
+    def certify(self, goal, room=2):
+        function = getattr(near._certify, "py_func", near._certify)
+        work = np.empty((room, 2))
+        found = function((), (0, 0, 0), np.ones(2), np.eye(2), goal, work)
+        self.rooms = [len(last) for name, last in self.steps if name == "distance_from_inverse"]
+        taken = [name for name, _ in self.steps if name not in ("_change", "_row_sums")]
+        return *found[:2], taken
+
+
+ONE, BOTH = "distance_from_inverse", "_both_distances"
+
+
+@pytest.mark.parametrize(
+    ("moved", "spread", "first", "definite", "steps"),
+    [
+        # |T - T0| |W| and |T W - I| by row sums, T0 W - I by its norm
+        (0.7, 0.25, 9.0, True, [ONE]),
+        (0.7, 0.35, 0.9, True, [ONE, BOTH]),
+        (0.7, 0.35, 1.0, False, [ONE, BOTH]),
+        (1.0, 0.1, 0.9, True, [BOTH]),
+        (1.0, 0.1, 1.0, False, [BOTH]),
+    ],
+)
+def test_how_a_precision_is_proven_definite(monkeypatch, moved, spread, first, definite, steps):
+    play = Play(monkeypatch, moved, 0.04, spread, first)
+    gap, found, taken = play.certify(goal=1.0)
+    assert_allclose(gap, largest_gap(0.2, spread))
+    assert (found, taken) == (definite, steps)
+    # There is no proof of a gap that is too large, but by what is known.
+    gap, found, taken = play.certify(goal=1e-9)
+    assert found == (steps == [ONE])
+    # Nor where T W - I may have an eigenvalue of -1.
+    play = Play(monkeypatch, 0.7, 1.0, 0.35, first)
+    assert play.certify(goal=1e9)[1:] == (False, [ONE])
+
+
+@pytest.mark.parametrize("room", [1, 2])
+@pytest.mark.parametrize(("goal", "closer"), [(0.32, False), (0.2, True), (0.0399, False)])
+def test_a_gap_is_looked_at_more_closely_where_that_may_do(monkeypatch, room, goal, closer):
+    """Squares of 0.4, largest row sum 0.5: the gap is 0.309, or less with a trace and a norm."""
+    play = Play(monkeypatch, 0.1, 0.4, 0.5, trace=-0.2, norm=0.3)
+    gap, definite, taken = play.certify(goal, room)
+    assert definite
+    rough, sharp = largest_gap(np.sqrt(0.4), 0.5), largest_gap(np.sqrt(0.2), 0.3)
+    assert_allclose(gap, sharp if closer else rough)
+    again = [ONE] if closer and room == 1 else []
+    assert taken == [ONE, *again, *(["trace_of_square", "_norm"] if closer else [])]
+    assert play.rooms == [room, *([2] if again else [])]
 
 
 @pytest.mark.parametrize("seed", range(20))
