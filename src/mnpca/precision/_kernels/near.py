@@ -124,7 +124,7 @@ def _certify(before, now, theta, W, goal, work):
             distance_from_inverse(now[0], now[1], now[2], theta, W, relative, work)
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
         square = min(square, abs(trace_of_square(work)))
-        norm = min(norm, _norm(work, theta))
+        norm = _norm(work, theta)
         gap = largest_gap(np.sqrt(square), min(spread, norm))
     if gap <= goal and not definite and norm < 1.0:
         if first == np.inf:
@@ -195,7 +195,7 @@ def _both_distances(change, theta, W, out):
     p = len(theta)
     weight = np.sqrt(theta)
     parts, panel = np.empty(p), np.empty((_PANEL, p))
-    spread, square, bound = 0.0, 0.0, 0.0
+    spread, bound = 0.0, 0.0
     for i in range(p):
         row, other = out[i % len(out)], panel[i % _PANEL]
         for j in range(p):
@@ -211,19 +211,17 @@ def _both_distances(change, theta, W, out):
                 row[j] += a0 * r0[j] + a1 * r1[j]
                 other[j] += b0 * r0[j] + b1 * r1[j]
             k += 2
-        squares, total, others = 0.0, 0.0, 0.0
+        squares, total = 0.0, 0.0
         for j in range(p):
             x = weight[j] * row[j]
             squares += x * x
             total += abs(x)
             other[j] *= weight[j] / weight[i]
-            others += other[j] * other[j]
         parts[i] = squares / theta[i]
         spread = max(spread, total / weight[i])
-        square += others
         if (i + 1) % _PANEL == 0 or i + 1 == p:
             bound += _largest_square(panel, i % _PANEL + 1)
-    return parts, spread, np.sqrt(min(square, bound))
+    return parts, spread, np.sqrt(bound)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -247,8 +245,8 @@ def _largest_square(panel, m):
     """Bound the largest squared singular value of the first m rows.
 
     That is the largest eigenvalue of G, their products with each other: at most the largest row
-    sum of |G|, and at most the root of the norm of G^2. For all rows of a matrix, such bounds add
-    up to one on its own.
+    sum of |G|, and at most the root of the norm of G^2, which is no more than the sum of all
+    squares. For all rows of a matrix, such bounds add up to one on its own.
     """
     G = np.empty((m, m))
     for r in range(m):
