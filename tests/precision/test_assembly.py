@@ -111,7 +111,7 @@ def test_penalties_of_zero_are_penalties(penalty):
 def test_groups_are_the_components_of_two_variables_or_more():
     labels = np.array([0, 1, 0, 2, 3, 1, 3, 3])
     groups = Groups.of(labels)
-    assert [groups.variables(c).tolist() for c in range(groups.count)] == [
+    assert [component.variables.tolist() for component in groups] == [
         [0, 2],
         [1, 5],
         [4, 6, 7],
@@ -193,11 +193,11 @@ def scaled(T, W, scale):
     return T / np.outer(scale, scale), W * np.outer(scale, scale)
 
 
-def one_group(index, p=8):
-    """Groups of which the first holds the variables in index, and its number."""
+def component_of(index, p=8):
+    """A component of the variables in index, among p."""
     labels = np.arange(1, p + 1)
     labels[index] = 0
-    return Groups.of(labels), 0
+    return Groups.of(labels)[0]
 
 
 def working_covariance(result):
@@ -217,7 +217,7 @@ def test_an_earlier_result_in_the_units_of_the_problem(index):
     kept = [block.working_covariance.copy() for block in result._blocks]
     diagonal = np.diagonal(W) * np.array([1.0, 4.0, 9.0, 0.25, 1.0, 2.0, 3.0, 1.0])[: len(index)]
     T, W = scaled(T, W, np.sqrt(diagonal / np.diagonal(W)))
-    iterate = warm.recall(result, *one_group(index), diagonal)
+    iterate = warm.recall(result, component_of(index), diagonal)
     assert_allclose(iterate.W, W)
     assert_allclose(iterate.theta, np.diagonal(T))
     expected = -T / np.diagonal(T)[:, None]
@@ -237,7 +237,7 @@ def test_a_start_on_the_line_through_two_results():
     kept = last._blocks[0].working_covariance.copy()
     t, alpha = 1.5, 0.04
     problem, _ = make_problem(S, alpha, False)
-    iterate = warm.line(last, before, t, *one_group(index, 6), problem)
+    iterate = warm.line(last, before, t, component_of(index, 6), problem)
     (T0, W0), (T1, W1) = (
         (r.precision.toarray(), r._blocks[0].working_covariance) for r in (before, last)
     )

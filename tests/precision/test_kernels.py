@@ -210,7 +210,7 @@ def test_rows_are_joined(rng, labels):
     diagonal = rng.uniform(1.0, 2.0, size=P)
     whole = np.diag(1 / diagonal)
     for c, (_, T) in enumerate(parts):
-        index = groups.variables(c)
+        index = groups[c].variables
         whole[np.ix_(index, index)] = T
     ends, columns, values = (
         np.concatenate([np.empty(0, kind), *entries])
@@ -249,7 +249,7 @@ def test_a_solution_is_recalled_in_new_units(rng, then):
     np.fill_diagonal(W, 1 / np.diagonal(T))
     covariances = []
     for c in range(before.count):
-        index = before.variables(c)
+        index = before[c].variables
         _, T[np.ix_(index, index)] = sparse_precision_of(rng, len(index))
         A = rng.normal(size=(len(index), len(index)))
         covariances.append(A @ A.T)
@@ -261,7 +261,7 @@ def test_a_solution_is_recalled_in_new_units(rng, then):
         *(before.bounds, before.number, before.place, blocks.offsets, blocks.covariances),
     )
     now = Groups.of(np.array([0, 1, 0, 2, 0, 3, 4]))
-    index, diagonal = now.variables(0), rng.uniform(1.0, 2.0, size=3)
+    index, diagonal = now[0].variables, rng.uniform(1.0, 2.0, size=3)
     out = np.full((3, 3), 9.0)
     found = recall(earlier, index, now.number, now.place, diagonal, out)
     scale = np.sqrt(diagonal / np.diagonal(W)[index])

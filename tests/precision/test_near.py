@@ -326,7 +326,7 @@ def test_a_start_that_breaks_down_is_given_up(monkeypatch):
     broken = (near.BROKEN, (), np.ones(10), 0.0, np.inf, 1)
     monkeypatch.setattr(warm, "solve_near", lambda *args: broken)
     problem, labels = make_problem(S, 0.1, False)
-    assert warm.restart(init, Groups.of(labels), 0, problem, 1e-4, 100) is None
+    assert warm.restart(init, Groups.of(labels)[0], problem, 1e-4, 100) is None
     assert_allclose(sparse_precision(S, 0.1, init=init).objective, init.objective, rtol=1e-3)
 
 
@@ -371,9 +371,9 @@ def test_a_restart_and_a_line_are_swept_as_their_distance_asks(monkeypatch):
     last, before = sparse_precision(S, 0.1), sparse_precision(S, 0.12)
     problem, labels = make_problem(S, 0.05, False)
     far = make_problem(factor_covariance(10, 30, seed=5), 0.05, False)[0]
-    groups = Groups.of(labels)
-    assert warm.restart(last, groups, 0, far, 1e-4, 100).n_iter == 5
-    assert warm.go_on(last, before, 0.5, groups, 0, problem, 1e-4, 100).n_iter == 5
+    component = Groups.of(labels)[0]
+    assert warm.restart(last, component, far, 1e-4, 100).n_iter == 5
+    assert warm.go_on(last, before, 0.5, component, problem, 1e-4, 100).n_iter == 5
     assert asked == [
         (0.5, 7.0, 100, {"near": True}),
         (6e-3, 50.0, 100, {"near": True, "unsure": 28.0}),

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from mnpca.precision._kernels.blocks import group
 from mnpca.precision._types import Array, Index
+
+
+class Component(NamedTuple):
+    """The variables of one component, and of all variables the component and the place in it."""
+
+    variables: Index
+    number: Index
+    place: Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +51,14 @@ class Groups:
         """Number of components."""
         return len(self.bounds) - 1
 
-    def variables(self, c: int) -> Index:
-        """Return the variables of a component."""
-        return self.order[self.bounds[c] : self.bounds[c + 1]]
+    def __getitem__(self, c: int) -> Component:
+        if not 0 <= c < self.count:
+            raise IndexError(f"there are {self.count} components, not {c}.")
+        variables = self.order[self.bounds[c] : self.bounds[c + 1]]
+        return Component(variables, self.number, self.place)
+
+    def __iter__(self) -> Iterator[Component]:
+        return (self[c] for c in range(self.count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +115,7 @@ class Blocks:
         return self.groups.count
 
     def __getitem__(self, c: int) -> Block:
-        index = self.groups.variables(c)
+        index = self.groups[c].variables
         W = self.covariances[self.offsets[c] : self.offsets[c + 1]].reshape(len(index), -1)
         return Block(index, W, self.logdets[c])
 

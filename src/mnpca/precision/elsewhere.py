@@ -35,7 +35,7 @@ from mnpca.precision.newton import (
 )
 from mnpca.precision.problem import ASYMMETRY, Problem, not_certified
 from mnpca.precision.result import PrecisionResult
-from mnpca.precision.solve import sparse_precision
+from mnpca.precision.solve import check_start, sparse_precision
 
 # Components up to this size are left to the processor.
 SMALL = 200
@@ -150,10 +150,7 @@ def _start(init: PrecisionResult | None, index: Index, size: int) -> Array | Non
     """Return the earlier precision of these variables: a block of a definite matrix is definite."""
     if init is None:
         return None
-    if init.precision.shape[0] != size:
-        raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {size}.")
-    if not lives_elsewhere(init.precision):
-        raise ValueError("init lives in other memory than S; pass a result for the same kind of S.")
+    check_start(init, size, elsewhere=True)
     return init.precision if len(index) == size else _block(init.precision, index)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mnpca.engines.arrays import lives_elsewhere
 from mnpca.precision._types import Array, Index
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution
+from mnpca.precision.blocks import Component
 from mnpca.precision.problem import Problem, check_covariance, check_tolerance, make_problem
 from mnpca.precision.result import PrecisionResult
 from mnpca.precision.solve import check_start, solve_problem, sparse_precision
@@ -101,7 +102,7 @@ class Walk:
     def step(self, alpha: float) -> PrecisionResult:
         """Solve for the next penalty."""
         problem, labels = self._problem(alpha)
-        attempt: Callable[..., ComponentSolution | None] | None = None
+        attempt: Callable[[Component, Problem, float, int], ComponentSolution | None] | None = None
         if self.last is not None:
             check_start(self.last, problem.size)
             attempt = partial(restart, self.last)

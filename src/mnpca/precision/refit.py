@@ -90,10 +90,10 @@ def refit_on_support(
     labels = connected_components(graph, directed=False)[1].astype(np.int64)
     groups = Groups.of(labels)
     solutions = []
-    for c in range(groups.count):
-        index = groups.variables(c)
+    for component in groups:
+        index = component.variables
         block, edges = _restrict(covariance, index), graph[index][:, index]
-        start = None if init is None else recall(init, groups, c, diagonal[index])
+        start = None if init is None else recall(init, component, diagonal[index])
         solutions.append(_solve(block, diagonal[index], edges, tol, start))
     return assemble(diagonal, labels, groups, solutions)
 

@@ -42,6 +42,7 @@ class PrecisionResult:
     duality_gap: float
     n_iter: int
     labels: Index
+    # None stands for no blocks; it is gone after __post_init__, so that the type leaves it out.
     _blocks: Blocks = field(default=None, repr=False)  # type: ignore[assignment]
     _cost: float = field(default=np.nan, repr=False)
 

@@ -15,7 +15,7 @@ from mnpca.engines.arrays import lives_elsewhere
 from mnpca.precision._kernels.blocks import join_rows
 from mnpca.precision._types import Array, Index
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
-from mnpca.precision.blocks import Blocks, Groups
+from mnpca.precision.blocks import Blocks, Component, Groups
 from mnpca.precision.iterate import Sparse
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
 from mnpca.precision.result import PrecisionResult
@@ -94,9 +94,9 @@ def sparse_precision(
     return solve_problem(problem, labels, tol, partial(restart, init), max_iter)
 
 
-def check_start(init: PrecisionResult, p: int) -> None:
-    """Raise unless init is a result for p variables in this memory."""
-    if lives_elsewhere(init.precision):
+def check_start(init: PrecisionResult, p: int, *, elsewhere: bool = False) -> None:
+    """Raise unless init is a result for p variables, in other memory than NumPy's or not."""
+    if lives_elsewhere(init.precision) != elsewhere:
         raise ValueError("init lives in other memory than S; pass a result for the same kind of S.")
     if init.precision.shape != (p, p):
         raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")
@@ -106,30 +106,28 @@ def solve_problem(
     problem: Problem,
     labels: Index,
     tol: float,
-    attempt: Callable[..., ComponentSolution | None] | None = None,
+    attempt: Callable[[Component, Problem, float, int], ComponentSolution | None] | None = None,
     max_iter: int = MAX_TOTAL,
 ) -> PrecisionResult:
     """Solve a checked problem by connected component and assemble the result.
 
-    ``attempt`` tries a component first: it takes the groups of all variables and the component's
-    number, then what `solve_component` gives it.
+    ``attempt`` tries a component first: it takes the component, then what `solve_component` gives.
     """
     groups = Groups.of(labels)
 
-    def solve(c: int) -> ComponentSolution:
-        part = problem.restrict(groups.variables(c))
-        first = None if attempt is None else partial(attempt, groups, c)
+    def solve(component: Component) -> ComponentSolution:
+        part = problem.restrict(component.variables)
+        first = None if attempt is None else partial(attempt, component)
         return solve_component(part, tol, max_iter, first)
 
+    n_large = int(np.count_nonzero(np.diff(groups.bounds) >= LARGE))
     # numba.get_num_threads would start numba's own threads, which slows other libraries down.
-    n_threads: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    if groups.count > 1:
-        n_threads = min(n_threads, int(np.count_nonzero(np.diff(groups.bounds) >= LARGE)))
-    if n_threads > 1 and groups.count > 1:
+    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)  # type: ignore[attr-defined]
+    if n_threads > 1:
         with ThreadPoolExecutor(n_threads) as pool:
-            solutions = list(pool.map(solve, range(groups.count)))
+            solutions = list(pool.map(solve, groups))
     else:
-        solutions = [solve(c) for c in range(groups.count)]
+        solutions = [solve(component) for component in groups]
     return assemble(problem.diagonal, labels, groups, solutions)
 
 

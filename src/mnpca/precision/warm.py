@@ -18,7 +18,7 @@ from mnpca.precision.block_descent import (
     ComponentSolution,
     sweep_and_certify,
 )
-from mnpca.precision.blocks import Groups
+from mnpca.precision.blocks import Component
 from mnpca.precision.certificate import SPARSE, Certificate, move_to_feasible
 from mnpca.precision.iterate import Iterate, Sparse
 from mnpca.precision.problem import Problem
@@ -41,14 +41,9 @@ MANY = 1500
 
 
 def restart(
-    result: PrecisionResult,
-    groups: Groups,
-    c: int,
-    problem: Problem,
-    tol: float,
-    max_sweeps: int,
+    result: PrecisionResult, component: Component, problem: Problem, tol: float, max_sweeps: int
 ) -> ComponentSolution | None:
-    """Solve the problem of component c from an earlier result; None if a sweep broke down."""
+    """Solve a component's problem from an earlier result; None if a sweep broke down."""
     p = problem.size
     scale = min(tol, LOOSEST)
     W = np.empty((p, p))
@@ -57,9 +52,7 @@ def restart(
         problem.alpha,
         problem.diagonal,
         earlier(result),
-        groups.variables(c),
-        groups.number,
-        groups.place,
+        *component,
         W,
         np.empty((1 if FEW < p < MANY else p, p)),
         tol * p,
@@ -70,6 +63,7 @@ def restart(
         return None
     precision = Sparse(*rows)
     if status == CERTIFIED:
+        # Nothing goes on from here, so that no regressions are needed.
         iterate = Iterate(W, np.empty((0, 0)), theta)
         return ComponentSolution(iterate, Certificate(precision, cost, np.nan, gap, gap), sweeps)
     iterate = _with_regressions(W, theta, precision)
@@ -84,39 +78,33 @@ def go_on(
     last: PrecisionResult,
     before: PrecisionResult,
     t: float,
-    groups: Groups,
-    c: int,
+    component: Component,
     problem: Problem,
     tol: float,
     max_sweeps: int,
 ) -> ComponentSolution | None:
     """Solve from the line through two results, t times their distance beyond the last."""
-    iterate = line(last, before, t, groups, c, problem)
+    iterate = line(last, before, t, component, problem)
     return sweep_and_certify(
         problem, tol, iterate, LINE_INNER, LINE_CERTIFICATE, max_sweeps, near=True, unsure=UNSURE
     )
 
 
 def line(
-    last: PrecisionResult,
-    before: PrecisionResult,
-    t: float,
-    groups: Groups,
-    c: int,
-    problem: Problem,
+    last: PrecisionResult, before: PrecisionResult, t: float, component: Component, problem: Problem
 ) -> Iterate:
     """Return the point t times the distance of two results beyond the last, made feasible."""
-    W, theta, precision = _look_up(last, groups, c, problem.diagonal)
-    W_before, theta_before, precision_before = _look_up(before, groups, c, problem.diagonal)
+    W, theta, precision = _look_up(last, component, problem.diagonal)
+    W_before, theta_before, precision_before = _look_up(before, component, problem.diagonal)
     B = np.zeros_like(W)
     kernels.extrapolate(W, theta, *precision, (W_before, *precision_before), theta_before, t, B)
     move_to_feasible(problem, W, Sparse(*to_csr(B, theta)))
     return Iterate(W, B, theta)
 
 
-def recall(result: PrecisionResult, groups: Groups, c: int, diagonal: Array) -> Iterate:
-    """Return the iterate behind a result for component c, scaled to new variances."""
-    return _with_regressions(*_look_up(result, groups, c, diagonal))
+def recall(result: PrecisionResult, component: Component, diagonal: Array) -> Iterate:
+    """Return the iterate behind a result for a component, scaled to new variances."""
+    return _with_regressions(*_look_up(result, component, diagonal))
 
 
 def _with_regressions(W: Array, theta: Array, precision: Sparse) -> Iterate:
@@ -126,13 +114,11 @@ def _with_regressions(W: Array, theta: Array, precision: Sparse) -> Iterate:
 
 
 def _look_up(
-    result: PrecisionResult, groups: Groups, c: int, diagonal: Array
+    result: PrecisionResult, component: Component, diagonal: Array
 ) -> tuple[Array, Array, Sparse]:
-    """W, theta and the precision of component c, gathered from those of the result."""
+    """W, theta and the precision of a component, gathered from those of the result."""
     W = np.empty((len(diagonal), len(diagonal)))
-    rows = kernels.recall(
-        earlier(result), groups.variables(c), groups.number, groups.place, diagonal, W
-    )
+    rows = kernels.recall(earlier(result), *component, diagonal, W)
     return W, diagonal_of(*rows), Sparse(*rows)
 
 

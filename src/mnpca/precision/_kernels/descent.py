@@ -26,6 +26,8 @@ _ACTIVE, _FILLED, _ROWS = range(3)
 # it may gain that many times more: either way the sum over the column stays of the rule's order.
 _TINY, _ENTER = 1e-2, 10.0
 _MAX_PASSES = 300
+# A conditional variance is positive if it is this part of the variance.
+_POSITIVE = 1e-14
 # Columns are easy while lassos take fewer passes than this, on average over the last ten or so.
 _EASY = 8.0
 
@@ -238,6 +240,24 @@ def _work_arrays(W):
 
 
 @njit(cache=True, nogil=True)
+def _replace_column(j, value, fit, W, theta):
+    """Row and column j of W = fit, theta_j the inverse of the conditional variance.
+
+    ``value`` is the double of the column's objective. Returns whether the variance is positive;
+    nothing is replaced if it is not.
+    """
+    diagonal = W[j, j]
+    # At the solution this is diagonal - beta'W beta; before, it errs on the safe side.
+    free = diagonal + value
+    if not free > _POSITIVE * diagonal:
+        return False
+    theta[j] = 1.0 / free
+    fit[j] = diagonal
+    store(fit, j, W)
+    return True
+
+
+@njit(cache=True, nogil=True)
 def random_order(p):
     """Return p columns in an order that looks random: in order, factor-like data would stall."""
     order = np.arange(p)
@@ -279,16 +299,10 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, column
             for k in range(m):
                 beta[active[k]] = b[k]
             passes += 0.1 * (count - passes)
-            diagonal = W[j, j]
-            # At the solution this is diagonal - beta'W beta; before, it errs on the safe side.
-            free = diagonal + value
-            if not free > 1e-14 * diagonal:
+            if not _replace_column(j, value, g, W, theta):
                 return sweep + 1, np.inf, False, False
-            definite &= diagonal - fitted > 1e-14 * diagonal
-            theta[j] = 1.0 / free
-            progress += 2.0 * gained / free
-            g[j] = diagonal
-            store(g, j, W)
+            definite &= W[j, j] - fitted > _POSITIVE * W[j, j]
+            progress += 2.0 * gained * theta[j]
         if progress <= target:
             return sweep + 1, progress, True, definite
         inner = max(0.01 * inner, inner_last)
@@ -318,13 +332,8 @@ def sweep_sparse(S, alpha, W, regressions, theta, inner, columns):
             j, S[j], a, W, count[j], sub, room, places, inner / theta[j], passes < _EASY
         )
         passes += 0.1 * (n_passes - passes)
-        diagonal = W[j, j]
-        free = diagonal + value
-        if not free > 1e-14 * diagonal:
+        if not _replace_column(j, value, g, W, theta):
             return (start, count, near, values), False
-        theta[j] = 1.0 / free
-        g[j] = diagonal
-        store(g, j, W)
         if end + m > len(near):
             near = np.append(near, np.empty(len(near) + m, np.int64))
             values = np.append(values, np.empty(len(values) + m))
