@@ -38,7 +38,8 @@ TESTS = {
 }
 # Without numba's compiler the others would take hours.
 KERNEL_TESTS = [
-    f"tests/precision/test_{name}.py" for name in ("kernels", "descent", "near", "screening")
+    f"tests/precision/test_{name}.py"
+    for name in ("kernels", "warm_kernels", "descent", "near", "screening")
 ]
 
 

@@ -7,7 +7,6 @@ from scipy.sparse.csgraph import connected_components
 
 from mnpca import sparse_precision
 from mnpca.precision import block_descent
-from mnpca.precision._kernels.screening import screen
 from mnpca.precision.block_descent import solve_component
 from mnpca.precision.iterate import to_precision
 from mnpca.precision.newton import newton, newton_along_path
@@ -125,33 +124,3 @@ def test_inverse_refuses_an_indefinite_matrix(size):
     A[0, 1] = A[1, 0] = 2.0
     with pytest.raises(np.linalg.LinAlgError):
         inverse(A)
-
-
-@pytest.mark.parametrize("p", [2, 3, 5, 50])
-@pytest.mark.parametrize("where", [(0, 1), (-1, 0), (-1, -2)])
-@pytest.mark.parametrize("decades", [0, 8])
-def test_one_uneven_pair_is_found_in_any_units(p, where, decades):
-    """The sums that are compared first are as sharp for small variables as for large ones."""
-    unit = 10.0 ** np.linspace(-decades, decades, p)
-    S = (0.2 + 0.8 * np.eye(p)) * np.outer(unit, unit)
-    assert screen(S, np.full((1, p), 1e99), 1e-6)[3] == 0
-    S[where] *= 1 + 1e-9
-    assert screen(S, np.full((1, p), 1e99), 1e-6)[3] == 1
-    S[where] *= 1 + 1e-4
-    i, j = (k % p for k in where)
-    assert screen(S, np.full((1, p), 1e99), 1e-6)[:3] == (2, min(i, j), max(i, j))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("where", [(0, 0), (6, 6), (2, 5), (6, 0)])
-def test_one_entry_that_is_not_finite_is_found(bad, where):
-    S = np.eye(7) + 0.1
-    S[where] = bad
-    assert screen(S, np.full((1, 7), 1e99), 1e-6)[:3] == (1, min(where), max(where))
-
-
-def test_a_covariance_with_a_variable_without_variance_is_screened():
-    S = np.diag([1.0, 0.0, 2.0])
-    assert screen(S, np.full((1, 3), 0.1), 1e-6)[3] == 0
-    S[1, 2] = 1e-9
-    assert screen(S, np.full((1, 3), 0.1), 1e-6)[0] == 2

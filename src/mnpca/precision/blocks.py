@@ -52,8 +52,6 @@ class Groups:
         return len(self.bounds) - 1
 
     def __getitem__(self, c: int) -> Component:
-        if not 0 <= c < self.count:
-            raise IndexError(f"there are {self.count} components, not {c}.")
         variables = self.order[self.bounds[c] : self.bounds[c + 1]]
         return Component(variables, self.number, self.place)
 
