@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
 
 #: Sizes of the planted components; each comes as a chain and as a clique.
 SIZES = (2, 3, 4, 5)
@@ -55,7 +55,7 @@ class Network:
         upper = sp.triu(self.precision(), k=1, format="coo")
         return np.asarray(upper.coords[0], np.int64) * self.size + upper.coords[1]
 
-    def colour_rows(self, noise):
+    def color_rows(self, noise):
         """Give the rows of white noise this network's covariance, in place."""
         room = max(2**28 // noise.shape[1], 1)
         for items, blocks in self.groups:
@@ -102,7 +102,9 @@ class Planted:
 
     def noise_sides(self):
         """Return the true A and B."""
-        return tuple(NoiseSide.from_precision(side.precision()) for side in (self.row, self.col))
+        return tuple(
+            AxisPrecision.from_precision(side.precision()) for side in (self.row, self.col)
+        )
 
 
 def plant(n, p, rank, *, strength, device, seed, row_share=0.3, col_share=0.5):
@@ -113,7 +115,7 @@ def plant(n, p, rank, *, strength, device, seed, row_share=0.3, col_share=0.5):
     right = np.column_stack([strength * rng.standard_normal((p, rank)), rng.standard_normal(p)])
     generator = torch.Generator(device=device).manual_seed(seed)
     Y = torch.randn((n, p), device=device, generator=generator)
-    row.colour_rows(Y)
+    row.color_rows(Y)
     root = np.linalg.cholesky(np.linalg.inv(col.precision().toarray()))
     root, thin = (torch.as_tensor(part, device=device, dtype=Y.dtype) for part in (root, left))
     wide = torch.as_tensor(right, device=device, dtype=Y.dtype)

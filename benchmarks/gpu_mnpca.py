@@ -12,9 +12,9 @@ import torch
 
 from mnpca import MNPCA
 from mnpca.engines.threads import worker_threads
-from mnpca.solvers.flagship.low_rank_step import low_rank_step
-from mnpca.solvers.flagship.noise_step import NoiseModel
-from mnpca.solvers.flagship.prepared import Prepared
+from mnpca.noise.estimate import NoiseModel
+from mnpca.solvers.mnpca.low_rank_step import low_rank_step
+from mnpca.solvers.mnpca.standardized import StandardizedData
 
 FLOAT32, TF32, BANDWIDTH = 48e12, 220e12, 4e12
 RANK = 3
@@ -62,14 +62,14 @@ def _warm_up(device):
 def _oracle(data):
     """Mean square error of the signal estimated with the true A and B."""
     start = time.perf_counter()
-    prepared = Prepared.of(data.Y, False, "graph")
+    standardized = StandardizedData.of(data.Y, False, "graph")
     with worker_threads():
-        noise = prepared.to_scaled(NoiseModel(*data.noise_sides()))
+        noise = standardized.to_scaled(NoiseModel(*data.noise_sides()))
         posterior = low_rank_step(
-            prepared.engine, noise.row, noise.col, RANK, center=True, max_sweeps=20
+            standardized.engine, noise.row, noise.col, RANK, center=True, max_sweeps=20
         )
-    right = prepared.scale * posterior.right
-    right[:, -1] += prepared.offset
+    right = standardized.scale * posterior.right
+    right[:, -1] += standardized.offset
     error = data.squared_error(posterior.left, right)
     print(f"oracle in {time.perf_counter() - start:.1f} s, error {error:.3g}", flush=True)
     return error

@@ -141,7 +141,7 @@ def likelihood(options):
     data = gpu_data.plant(n, p, 3, strength=0.5, device=device, seed=options.seed)
     LikelihoodMNPCA(3).fit(data.Y[:100, :80])
     factor = (p**3 + n**3) / FLOAT64
-    print(f"floor of one factorisation and inverse of each side {factor:.3f} s")
+    print(f"floor of one factorization and inverse of each side {factor:.3f} s")
     for alpha in ("bic", 0.2):
         stages = []
 

@@ -53,7 +53,7 @@ def _column_products(engine, *_):
 
 #: Method of an engine -> (step, number of operations).
 ENGINE = {
-    "standardised": ("standardise", _size),
+    "standardized": ("standardize", _size),
     "times": ("products", _size),
     "transposed_times": ("products", _size),
     "squares": ("sums of squares", lambda *_: 0),
@@ -101,7 +101,7 @@ class Metered:
 
     def _wrapped(self, name, result):
         meter = self._meter
-        if name == "standardised":
+        if name == "standardized":
             return Metered(result, meter, ENGINE)
         if name in ("squares", "residual_squares"):
             return Metered(result, meter, SQUARES, float(_size(self._what)))

@@ -32,9 +32,9 @@ from mnpca.datasets import load_real, make_paper_small
 from mnpca.engines import engine_for
 from mnpca.metrics import psnr
 from mnpca.model.effects import Covariates
-from mnpca.solvers.flagship.low_rank_step import low_rank_step
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.missing import Incomplete
+from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 
 FIRST_SEED = 1000
 HIDDEN = 0.2
@@ -53,7 +53,7 @@ def hide(matrix, seed, share=HIDDEN):
 
 def oracle(matrix, row_precision, col_precision, missing=None, rank=2):
     """Return the signal's variational estimate under the true noise, by exact expectations."""
-    sides = NoiseSide.from_precision(row_precision), NoiseSide.from_precision(col_precision)
+    sides = AxisPrecision.from_precision(row_precision), AxisPrecision.from_precision(col_precision)
     n, p = matrix.shape
     if missing is None:
         missing = np.zeros(matrix.shape, bool)

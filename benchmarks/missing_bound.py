@@ -6,7 +6,7 @@ known, what the observed cells o tell about t has the Fisher information
     F = J_o' (P_oo - P_om P_mm^-1 P_mo) J_o,   P = A kron B,
 
 and no unbiased estimate of the signal has a smaller sum of squared errors over all cells than
-``tr(J F^+ J')``; over a neighbourhood of M the largest risk of a biased one is no smaller either
+``tr(J F^+ J')``; over a neighborhood of M the largest risk of a biased one is no smaller either
 (the local minimax theorem), asymptotically. Shrinkage towards zero can gain at M itself, as the
 variational posterior does: with normal priors of X and W the error is ``tr(J (F + Q)^-1 J')``, Q
 the precision of the priors. How much larger these are with holes than without, in dB, is printed.

@@ -18,7 +18,7 @@ def rms(difference):
 
 
 def svd_fill(observed, shrink, iterations=60, tol=1e-3):
-    """Alternate a (shrunken or truncated) SVD of the centred matrix and filling by it."""
+    """Alternate a (shrunken or truncated) SVD of the centered matrix and filling by it."""
     missing = np.isnan(observed)
     fitted = np.broadcast_to(np.nanmean(observed, axis=0), observed.shape)
     for _ in range(iterations):

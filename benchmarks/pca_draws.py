@@ -3,8 +3,8 @@
     python benchmarks/pca_draws.py
 
 PCA has no setting, so its row compares data, not methods. Prints, at every condition number, mean
-and standard deviation of centred PCA's PSNR on the paper's own ten data sets, the paper's mean, and
-the same over many fresh seeds.
+and standard deviation of centered PCA's PSNR on the paper's own ten data sets, the paper's mean,
+and the same over many fresh seeds.
 """
 
 import argparse

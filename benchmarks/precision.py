@@ -1,7 +1,7 @@
 """How fast is sparse_precision? In floors, and against other packages.
 
 A floor is one dpotrf + dpotri at the same size on the same core in the same run: the time to
-factorise and invert one dense covariance. Data: 300 samples of a chain ("chain") or of a sparse
+factorize and invert one dense covariance. Data: 300 samples of a chain ("chain") or of a sparse
 factor model like a gene expression study ("gene"), as correlations.
 
     python benchmarks/precision.py                       # everything but the peers
@@ -181,7 +181,7 @@ LADDERS = {
     "sklearn": (solve_sklearn, [10.0, 1.0, 1e-1, 1e-2, 1e-3, 1e-4]),
     "skglm": (solve_skglm, [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]),
     "gglasso": (solve_gglasso, [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]),
-    # pyhuge has no tolerance and penalises the diagonal: it is held to that problem's optimum.
+    # pyhuge has no tolerance and penalizes the diagonal: it is held to that problem's optimum.
     "pyhuge": (solve_pyhuge, [None]),
 }
 

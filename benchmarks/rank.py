@@ -22,8 +22,8 @@ from joblib import Parallel, delayed
 from mnpca.datasets import chain_precision, make_low_rank_matrix_normal, make_paper_small
 from mnpca.metrics import psnr
 from mnpca.selection.auto_rank import fit_auto_rank
-from mnpca.solvers.flagship import fit_flagship
-from mnpca.solvers.flagship.search import Settings
+from mnpca.solvers.mnpca import fit_mnpca
+from mnpca.solvers.mnpca.search import Settings
 from mnpca.solvers.progress import silent
 
 
@@ -80,10 +80,10 @@ def one_run(name, seed):
         seed=0,
     )
     (fit, _), seconds = timed(lambda: fit_auto_rank(data.Y, settings, silent))
-    _, unit = timed(lambda: fit_flagship(data.Y, rank + 1))
+    _, unit = timed(lambda: fit_mnpca(data.Y, rank + 1))
     lost = 0.0
     if rank > 0:
-        known = fit_flagship(data.Y, rank)
+        known = fit_mnpca(data.Y, rank)
         lost = psnr(known.denoised(), data.signal) - psnr(fit.denoised(), data.signal)
     return len(fit.singular_values), lost, seconds, unit
 

@@ -1,7 +1,7 @@
 """MNPCA beside the tools that people use today, on data with a known truth.
 
 Signal: PSNR (dB) of the low-rank part and how well k-means on the scores finds the three groups
-(normalised mutual information, percent). Networks: the share of true edges among the strongest ones
+(normalized mutual information, percent). Networks: the share of true edges among the strongest ones
 of each tool, as many as MNPCA shows, which says itself how many it can tell.
 
 The others get what they cannot choose: the true numbers of components and of edges. GmGM and the

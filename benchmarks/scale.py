@@ -165,19 +165,19 @@ def metered_fit(n, p, seed):
     """Return the meter of one fit in blocks, on one thread."""
     from meter import ENGINE, Meter, Metered
 
-    from mnpca.solvers.flagship import fit_flagship
+    from mnpca.solvers.mnpca import fit_mnpca
 
     meter = Meter()
     with tempfile.TemporaryDirectory() as folder, worker_threads(1):
         make(n, p, seed, folder)
         engine = engine_for(np.load(Path(folder) / "Y.npy", mmap_mode="r"))
         metered = Metered(engine, meter, ENGINE)
-        meter.run("thin algebra", float(n + p), lambda: fit_flagship(metered, RANK))
+        meter.run("thin algebra", float(n + p), lambda: fit_mnpca(metered, RANK))
     return meter
 
 
 def doublings(base, axis, times, seed):
-    """Print measured and modelled processor time of a fit while one side doubles."""
+    """Print measured and modeled processor time of a fit while one side doubles."""
     print(f"\ndoubling the {axis}")
     rates = {}
     before = None

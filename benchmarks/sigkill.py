@@ -1,6 +1,6 @@
 """Kill `mnpca fit --checkpoint` at random moments; every resumed fit must end as if left alone.
 
-    python benchmarks/sigkill.py --kills 200 --seed 1000 --algorithm flagship
+    python benchmarks/sigkill.py --kills 200 --seed 1000 --algorithm mnpca
 
 The command runs in a fork of this process (the packages are loaded once), gets SIGKILL at a random
 moment, and is run again with `--resume`; it may be killed again and again before it ends. At the
@@ -87,7 +87,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1000)
-    parser.add_argument("--algorithm", default="flagship")
+    parser.add_argument("--algorithm", default="mnpca")
     parser.add_argument("--components", default="2")
     parser.add_argument("--rows", type=int, default=150)
     parser.add_argument("--columns", type=int, default=100)

@@ -27,7 +27,7 @@ from mnpca.datasets import (
     make_tensor_normal,
 )
 from mnpca.metrics import edge_recovery, psnr
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.tensor.tucker import tucker
 
 
@@ -111,9 +111,9 @@ def tensors(seeds):
                     shape, 2, precisions=chains, signal_scale=scale, random_state=seed
                 )
                 model = TensorMNPCA(2).fit(data.Y)
-                noise = [NoiseSide.from_precision(P) for P in data.precisions]
+                noise = [AxisPrecision.from_precision(P) for P in data.precisions]
                 oracle = psnr(tucker(data.Y, (2, 2, 2), noise).dense(), data.signal)
-                white = [NoiseSide.diagonal(np.ones(size)) for size in shape]
+                white = [AxisPrecision.diagonal(np.ones(size)) for size in shape]
                 plain = psnr(tucker(data.Y, (2, 2, 2), white).dense(), data.signal)
                 pairs = zip(model.precisions_, data.precisions, strict=True)
                 scores = [f1(found.toarray() != 0, truth) for found, truth in pairs]

@@ -6,7 +6,7 @@
     python benchmarks/wasserstein.py original                # the paper's w2*, gradient method
 
 Set OMP_NUM_THREADS=1 for seconds on one core. Recovery is reported on seeds that no setting was
-chosen on; data are not centred, as in the paper.
+chosen on; data are not centered, as in the paper.
 """
 
 import argparse

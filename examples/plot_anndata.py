@@ -46,7 +46,7 @@ print(adata)
 print("components:", adata.uns["mnpca"]["n_components"])
 
 # %%
-# Scanpy finds the neighbourhoods under ``mnpca_neighbors`` (from the scores) and ``mnpca_noise``
+# Scanpy finds the neighborhoods under ``mnpca_neighbors`` (from the scores) and ``mnpca_noise``
 # (the noise network among cells)::
 #
 #     sc.tl.leiden(adata, neighbors_key="mnpca_neighbors", flavor="igraph", n_iterations=2)

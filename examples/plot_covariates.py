@@ -2,8 +2,8 @@
 Batches and other covariates, removed inside the fit
 ====================================================
 
-Samples from three batches, in the order they were measured; neighbours in that order share noise.
-The batch effects are estimated together with the noise, by generalised least squares, and the
+Samples from three batches, in the order they were measured; neighbors in that order share noise.
+The batch effects are estimated together with the noise, by generalized least squares, and the
 scores are free of them.
 """
 
@@ -34,12 +34,14 @@ for axis, points, title in zip(axes, scores, ("no covariates", "batches given"),
             chosen = (data.labels == group) & (batch == b)
             axis.scatter(*points[chosen, :2].T, s=18, marker=marker, color=f"C{group}")
     axis.set(title=title, xlabel="component 1", ylabel="component 2")
-figure.suptitle("colour: group, marker: batch")
+figure.suptitle("color: group, marker: batch")
 
 # %%
 # The effects, against those of least squares before any fit.
-centred = batches - batches.mean(axis=0)
-before = np.linalg.pinv(centred) @ (X - X.mean(axis=0))
-truth = centred @ effects
+centered = batches - batches.mean(axis=0)
+before = np.linalg.pinv(centered) @ (X - X.mean(axis=0))
+truth = centered @ effects
 for name, coef in (("least squares before", before), ("inside the fit", model.row_coef_)):
-    print(f"{name:>20}: error of the effects {np.sqrt(np.mean((centred @ coef - truth) ** 2)):.3f}")
+    print(
+        f"{name:>20}: error of the effects {np.sqrt(np.mean((centered @ coef - truth) ** 2)):.3f}"
+    )

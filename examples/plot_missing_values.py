@@ -54,7 +54,7 @@ axis.set(xlabel="hour", ylabel=f"sensor {sensor}")
 axis.legend(ncols=3, loc="upper right")
 
 # %%
-# Beside column means, and the signal alone, without what the noise of neighbouring hours tells.
+# Beside column means, and the signal alone, without what the noise of neighboring hours tells.
 means = np.broadcast_to(np.nanmean(X, axis=0), X.shape)
 guesses = {"column means": means, "signal alone": model.denoise(), "imputed": filled}
 for name, guess in guesses.items():

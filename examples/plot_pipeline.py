@@ -3,7 +3,7 @@ In a pipeline, with cross-validation
 ====================================
 
 MN-PCA is a scikit-learn transformer: it is fitted on the training folds alone and projects unseen
-rows by generalised least squares, so its scores can feed any classifier.
+rows by generalized least squares, so its scores can feed any classifier.
 """
 
 import pandas as pd

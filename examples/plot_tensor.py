@@ -38,7 +38,7 @@ for ax, found, truth, name in zip(
     image = ax.imshow(
         np.triu(values[0], 1) + np.tril(values[1], -1), cmap="RdBu_r", vmin=-0.6, vmax=0.6
     )
-    ax.axline((0, 0), slope=1, color="grey", linewidth=0.5)
+    ax.axline((0, 0), slope=1, color="gray", linewidth=0.5)
     ax.set(title=f"noise among {name}", xticks=[], yticks=[])
 figure.colorbar(image, ax=axes, shrink=0.8, label="partial correlation")
 

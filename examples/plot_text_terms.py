@@ -2,7 +2,7 @@
 Terms that go together beyond their topics
 ==========================================
 
-Documents here are the docstrings of scikit-learn's estimators, labelled by module. The components
+Documents here are the docstrings of scikit-learn's estimators, labeled by module. The components
 are topics; the noise network joins terms that come in fixed pairs whatever the topic is.
 """
 

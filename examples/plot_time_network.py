@@ -34,7 +34,7 @@ X = pd.DataFrame(
 model = MNPCA(2, noise="graph", random_state=0).fit(X)
 
 # %%
-# How many edges join neighbours in time?
+# How many edges join neighbors in time?
 graph = model.noise_graph("rows")
 gaps = np.array([abs(first - second) for first, second in graph.edges])
 print(f"{len(gaps)} edges among hours; {np.sum(gaps == 1)} join one hour to the next")

@@ -1,8 +1,8 @@
 """
-Tumours: which measurements err together
+Tumors: which measurements err together
 ========================================
 
-569 tumours, ten characteristics of the cell nuclei, each as a mean, a standard error and a worst
+569 tumors, ten characteristics of the cell nuclei, each as a mean, a standard error and a worst
 value over the nuclei: 30 columns. The scores separate benign from malignant, as PCA's do; what PCA
 does not give is the network of measurements whose deviations from the low-rank signal go together.
 """
@@ -18,9 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from mnpca import MNPCA, ModelCheckWarning
 from mnpca.plots import NoiseGraphDisplay, ScoresDisplay
 
-tumours = load_breast_cancer(as_frame=True)
-X = StandardScaler().set_output(transform="pandas").fit_transform(np.log1p(tumours.data))
-diagnosis = tumours.target.map(lambda number: tumours.target_names[number])
+tumors = load_breast_cancer(as_frame=True)
+X = StandardScaler().set_output(transform="pandas").fit_transform(np.log1p(tumors.data))
+diagnosis = tumors.target.map(lambda number: tumors.target_names[number])
 
 # %%
 # As most real data, these are not what the model says to the letter: ``noise="auto"`` would keep

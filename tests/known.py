@@ -8,12 +8,12 @@ from sklearn.utils.validation import validate_data
 from mnpca.datasets import make_paper_small
 from mnpca.diagnostics import whiten
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.model.gauge import normalise_gauge
+from mnpca.model.gauge import normalize_gauge
 from mnpca.model.low_rank import fix_signs
 
 
 class KnownNetworks(MatrixNormalEstimator):
-    """Generalised PCA under given precisions."""
+    """Generalized PCA under given precisions."""
 
     def __init__(self, n_components=2, row_precision=None, col_precision=None, *, center=True):
         self.n_components = n_components
@@ -26,7 +26,7 @@ class KnownNetworks(MatrixNormalEstimator):
         X = validate_data(self, X, dtype=np.float64)
         if names is not None:
             self.sample_names_in_ = np.array(names, dtype=object)
-        rows, columns = normalise_gauge(
+        rows, columns = normalize_gauge(
             sp.csr_array(self.row_precision), sp.csr_array(self.col_precision)
         )
         mean = X.mean(axis=0)

@@ -32,7 +32,7 @@ def psnr(estimate, truth):
 
 
 def nmi(scores, labels, *, n_init=20, random_state=0):
-    """Normalised mutual information (times 100) of k-means on the scores with the labels.
+    """Return the normalized mutual information (times 100) of k-means on the scores and the labels.
 
     Each of `n_init` k-means runs (one random start each, as many clusters as labels) gives one
     value with the geometric mean of the entropies; their mean is returned, as in the paper.

@@ -65,8 +65,8 @@ def test_gplvm_lowers_its_objective_and_keeps_the_classes():
     short = GPLVM(2, max_iter=1).fit(rows)
     model = GPLVM(2).fit(rows)
     assert model.objective_ < short.objective_
-    neighbours = KNeighborsClassifier(5).fit(model.latent_, labels)
-    assert neighbours.score(model.latent_, labels) > 0.93
+    neighbors = KNeighborsClassifier(5).fit(model.latent_, labels)
+    assert neighbors.score(model.latent_, labels) > 0.93
 
 
 def test_gplvm_places_unseen_rows_among_their_class():
@@ -76,5 +76,5 @@ def test_gplvm_places_unseen_rows_among_their_class():
     positions = model.fit_transform(rows)
     assert positions.shape == (150, 2)
     assert model.latent_.shape == (75, 2)
-    neighbours = KNeighborsClassifier(5).fit(positions[::2], labels[::2])
-    assert neighbours.score(positions[1::2], labels[1::2]) > 0.85
+    neighbors = KNeighborsClassifier(5).fit(positions[::2], labels[::2])
+    assert neighbors.score(positions[1::2], labels[1::2]) > 0.85

@@ -51,7 +51,7 @@ def problem(request):
 
 @pytest.mark.parametrize("regularization", [0.1, 10.0, 1e4])
 def test_solution_solves_the_bordered_system(problem, regularization):
-    # What the thin factor leaves out of the kernel is multiplied by the regularisation.
+    # What the thin factor leaves out of the kernel is multiplied by the regularization.
     tolerance = max(1e-6, 1e-8 * regularization)
     kernel, targets = problem
     dual, bias = KernelSystem(kernel).fit(regularization, targets)

@@ -38,8 +38,8 @@ def test_large_matrices_are_reduced_exactly_and_reproducibly(name):
 
 def test_gaussian_kernel_pca_by_its_definition(rows):
     kernel = np.exp(-((rows[:, None] - rows[None]) ** 2).sum(-1) / 2)
-    centring = np.eye(len(rows)) - 1 / len(rows)
-    values, vectors = np.linalg.eigh(centring @ kernel @ centring)
+    centering = np.eye(len(rows)) - 1 / len(rows)
+    values, vectors = np.linalg.eigh(centering @ kernel @ centering)
     expected = vectors[:, :-3:-1] * np.sqrt(values[:-3:-1])
     assert same_up_to_sign(make_reducer("KPCA-gau", 2).fit_transform(rows), expected)
 
@@ -75,7 +75,7 @@ def symmetric_root(matrix):
 
 
 def test_gpca_with_a_laplacian_among_rows_and_smoothing_among_columns(rows):
-    """The generalised decomposition U D V' with U'QU = I and V'RV = I, through square roots."""
+    """The generalized decomposition U D V' with U'QU = I and V'RV = I, through square roots."""
     density = np.mean(ProgramMNPCA(2).fit(rows).row_precision_.toarray() != 0)
     row_metric, col_metric = laplacian(rows, density), np.exp(-(chebyshev(rows.T) ** 2) / 2)
     half_row, half_col = symmetric_root(row_metric), symmetric_root(col_metric)

@@ -55,7 +55,7 @@ def test_score_is_the_gaussian_log_likelihood():
     assert_allclose(model.score(X), expected.mean(), rtol=1e-8)
 
 
-def test_without_centring_the_location_is_zero():
+def test_without_centering_the_location_is_zero():
     X, _ = chain_samples()
     model = SparsePrecision(alpha=0.2, center=False).fit(X)
     assert not model.location_.any()

@@ -124,13 +124,13 @@ def test_large_matrices_are_thinned(monkeypatch):
 def test_scree_separates_signal_from_noise():
     data, frame, model = known_fit(n=300, p=200, c=224, density=0.01)
     values = scree(model, frame)
-    assert (values.generalised[:2] > 1.5).all()
-    assert (values.generalised[2:] < 1.1).all()
+    assert (values.generalized[:2] > 1.5).all()
+    assert (values.generalized[2:] < 1.1).all()
     assert np.sum(values.plain > 1.1) > 5
     singular = np.linalg.svd(
         whiten(data.Y - model.mean_, model.row_precision_, model.col_precision_),
         compute_uv=False,
     )
     np.testing.assert_allclose(
-        values.generalised[:2], singular[:2] / (np.sqrt(300) + np.sqrt(200)), rtol=1e-6
+        values.generalized[:2], singular[:2] / (np.sqrt(300) + np.sqrt(200)), rtol=1e-6
     )

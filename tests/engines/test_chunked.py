@@ -91,9 +91,9 @@ def test_any_scheduler_of_dask_will_do(data):
     import dask
 
     X = da.from_array(data.Y[:100], chunks=(40, 100))
-    expected = engine_for(X).standardised(np.zeros(100), 2.0).times(np.eye(100, 3))
+    expected = engine_for(X).standardized(np.zeros(100), 2.0).times(np.eye(100, 3))
     with dask.config.set(scheduler="processes", num_workers=1):
-        engine = engine_for(X).standardised(np.zeros(100), 2.0)
+        engine = engine_for(X).standardized(np.zeros(100), 2.0)
         np.testing.assert_array_equal(engine.times(np.eye(100, 3)), expected)
     np.testing.assert_allclose(expected, data.Y[:100, :3] / 2.0, rtol=1e-6)
 

@@ -62,10 +62,10 @@ def test_a_missing_value_shows_in_the_extremes(place, matrices):
     assert np.isnan(engine_for(place.put(Y)).extremes()).all()
 
 
-def test_standardised(place, matrices):
+def test_standardized(place, matrices):
     Y, *_ = matrices
     offset = np.linspace(-1.0, 1.0, p)
-    engine = engine_for(place.put(Y)).standardised(offset, np.full(p, 2.0))
+    engine = engine_for(place.put(Y)).standardized(offset, np.full(p, 2.0))
     scaled = engine.block(np.arange(n), np.arange(p))
     np.testing.assert_allclose(scaled, (Y - offset) / 2.0, rtol=1e-6)
     np.testing.assert_array_equal(scaled, scaled.astype(np.float32))

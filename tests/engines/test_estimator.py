@@ -9,7 +9,7 @@ from mnpca.datasets import make_low_rank_matrix_normal
 from mnpca.engines import engine_for
 from mnpca.engines.arrays import to_numpy
 from mnpca.engines.dense import DenseEngine
-from mnpca.solvers.flagship.search import Search, Settings
+from mnpca.solvers.mnpca.search import Search, Settings
 from mnpca.solvers.progress import silent
 
 #: Where an estimator's results follow its matrix.

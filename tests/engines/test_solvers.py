@@ -86,7 +86,7 @@ def test_diagonal_matrix(put):
 @pytest.mark.parametrize("small", [3, 200])
 def test_precision_is_the_processor_s(put, monkeypatch, penalize_diagonal, small):
     """Two large and some small components, on either side of the border between the methods."""
-    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", small)
+    monkeypatch.setattr("mnpca.precision.array_api.SMALL", small)
     S = np.eye(45)
     S[:20, :20] = correlation(20, 60, 1000)
     S[20:40, 20:40] = correlation(20, 15, 1001)
@@ -106,7 +106,7 @@ def test_precision_is_the_processor_s(put, monkeypatch, penalize_diagonal, small
 
 
 def test_precision_with_a_matrix_of_penalties_and_a_start(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 1)
+    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
     S = correlation(25, 40, 1002)
     alpha = np.random.default_rng(3).uniform(0.1, 0.3, (25, 25))
     alpha = (alpha + alpha.T) / 2
@@ -119,8 +119,8 @@ def test_precision_with_a_matrix_of_penalties_and_a_start(put, monkeypatch):
 
 
 def test_precision_where_quick_steps_fail(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 1)
-    monkeypatch.setattr("mnpca.precision.elsewhere.QUICK_ITERATIONS", 1)
+    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
+    monkeypatch.setattr("mnpca.precision.array_api.QUICK_ITERATIONS", 1)
     S = correlation(20, 10, 1003, n_factors=2)
     found = sparse_precision(put(S), 0.1, tol=1e-7)
     expected = sparse_precision(S, 0.1, tol=1e-7)
@@ -146,14 +146,14 @@ def test_bad_input_is_refused(put, S, alpha, message):
 
 
 def test_no_solution_is_said(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 1)
+    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
     S = np.ones((3, 3))
     with pytest.raises(NotCertifiedError, match="increase alpha"):
         sparse_precision(put(S), 0.0)
 
 
 def test_a_start_from_other_memory_is_refused(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 1)
+    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
     S = correlation(6, 20, 1004)
     with pytest.raises(ValueError, match="other memory"):
         sparse_precision(put(S), 0.1, init=sparse_precision(S, 0.1))
@@ -231,7 +231,7 @@ def test_results_live_where_the_data_do(put):
     ],
 )
 def test_likelihood_is_the_processor_s(put, params, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.elsewhere.SMALL", 5)
+    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 5)
     data = make_paper_small(32, 1000, n_samples=24, n_features=16).Y
     expected = LikelihoodMNPCA(2, **params).fit(data)
     found = LikelihoodMNPCA(2, **params).fit(put(data))

@@ -26,7 +26,7 @@ H = RNG.standard_normal((N, 1))
 X = DATA.Y + Z @ EFFECTS + H @ C.T
 
 ESTIMATORS = {
-    "flagship": MNPCA(2, noise="graph", center=True),
+    "mnpca": MNPCA(2, noise="graph", center=True),
     "likelihood": LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3),
     "wasserstein": WassersteinMNPCA(2, tol=1e-3),
 }
@@ -44,7 +44,7 @@ def fit(estimator, X=X, **arguments):
         return estimator.fit(X, **arguments)
 
 
-def test_coefficients_are_generalised_least_squares_under_the_fitted_noise(estimator):
+def test_coefficients_are_generalized_least_squares_under_the_fitted_noise(estimator):
     model = fit(estimator, row_covariates=Z, col_covariates=C)
     rows, cols = model.row_precision_.toarray(), model.col_precision_.toarray()
     design = np.column_stack([Z - Z.mean(axis=0), np.ones(N)])
@@ -53,28 +53,28 @@ def test_coefficients_are_generalised_least_squares_under_the_fitted_noise(estim
         np.linalg.cholesky(rows).T @ design, np.linalg.cholesky(rows).T @ rest, rcond=1e-8
     )[0][:-1]
     # Indicators of all batches beside a mean: only what the coefficients predict is determined.
-    centred = Z - Z.mean(axis=0)
-    assert centred @ model.row_coef_ == pytest.approx(centred @ coef, abs=1e-6)
-    rest = rest - centred @ coef
+    centered = Z - Z.mean(axis=0)
+    assert centered @ model.row_coef_ == pytest.approx(centered @ coef, abs=1e-6)
+    rest = rest - centered @ coef
     weight = cols @ C
     assert model.col_coef_ == pytest.approx(rest @ weight / (C.T @ weight), abs=1e-6)
 
 
 def test_effects_are_nearer_than_by_least_squares_before():
-    """Neighbouring rows share noise, which ordinary least squares does not know."""
+    """Neighboring rows share noise, which ordinary least squares does not know."""
     n, p = 150, 120
     rng = np.random.default_rng(0)
     known = np.eye(3)[rng.integers(0, 3, n)]
-    centred, effects = known - known.mean(axis=0), rng.standard_normal((3, p))
+    centered, effects = known - known.mean(axis=0), rng.standard_normal((3, p))
     errors = []
     for seed in (1001, 1002, 1003):
         data = make_paper_small(
             c=8, seed=seed, n_samples=n, n_features=p, row_precision=chain_precision(n, 0.8)
         )
         matrix = data.Y + known @ effects
-        before = np.linalg.pinv(centred) @ matrix
-        inside = fit(clone(ESTIMATORS["flagship"]), matrix, row_covariates=known).row_coef_
-        errors.append([np.linalg.norm(centred @ (coef - effects)) for coef in (before, inside)])
+        before = np.linalg.pinv(centered) @ matrix
+        inside = fit(clone(ESTIMATORS["mnpca"]), matrix, row_covariates=known).row_coef_
+        errors.append([np.linalg.norm(centered @ (coef - effects)) for coef in (before, inside)])
     before, inside = np.mean(errors, axis=0)
     assert inside < 0.85 * before
 
@@ -103,7 +103,7 @@ def test_fit_transform_is_fit_and_transform(estimator):
 
 def test_covariates_and_holes_together():
     holes = np.random.default_rng(1).random(X.shape) < 0.15
-    estimator = clone(ESTIMATORS["flagship"])
+    estimator = clone(ESTIMATORS["mnpca"])
     model = fit(estimator, np.where(holes, np.nan, X), row_covariates=Z, col_covariates=C)
     filled, std = model.impute(return_std=True)
     error = np.abs(filled - X)[holes]
@@ -133,7 +133,7 @@ def test_files_and_reports_keep_them(estimator, tmp_path):
 
 def test_checkpoints_know_the_covariates(tmp_path):
     path = tmp_path / "fit.ckpt"
-    estimator = clone(ESTIMATORS["flagship"])
+    estimator = clone(ESTIMATORS["mnpca"])
     whole = fit(estimator, row_covariates=Z, checkpoint=path)
     resumed = fit(clone(estimator), row_covariates=Z, resume_from=path)
     assert np.array_equal(resumed.row_coef_, whole.row_coef_)

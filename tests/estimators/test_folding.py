@@ -49,7 +49,7 @@ def test_loadings_are_orthonormal_in_the_metrics(model):
     assert (X[np.argmax(np.abs(X), axis=0), [0, 1]] > 0).all()
 
 
-def test_small_matrices_are_generalised_least_squares(data, model):
+def test_small_matrices_are_generalized_least_squares(data, model):
     Z = model.transform(data.Y)
     assert np.allclose(Z, model.cores_, atol=1e-8)
     residual = data.Y - model.inverse_transform(Z)
@@ -75,9 +75,9 @@ def test_all_rows_kept_is_two_dimensional_pca():
     """Then W are the eigenvectors of the mean of (Y_i - M)'(Y_i - M)."""
     Y = make_tensor_normal((15, 9, 8), 2, random_state=1).Y
     model = DimensionFoldingPCA(9, 3, noise="identity").fit(Y)
-    centred = Y - Y.mean(axis=0)
-    vectors = np.linalg.eigh(np.einsum("aij,aik->jk", centred, centred))[1][:, -3:]
-    assert np.allclose(model.denoise(), centred @ vectors @ vectors.T + Y.mean(axis=0), atol=1e-8)
+    centered = Y - Y.mean(axis=0)
+    vectors = np.linalg.eigh(np.einsum("aij,aik->jk", centered, centered))[1][:, -3:]
+    assert np.allclose(model.denoise(), centered @ vectors @ vectors.T + Y.mean(axis=0), atol=1e-8)
 
 
 def test_permuted_matrices_rows_and_columns(data, model):

@@ -80,7 +80,7 @@ def test_training_rows_are_projected_like_new_ones(data, model):
     )
 
 
-def test_it_ends_as_generalised_pca_of_its_precisions(data):
+def test_it_ends_as_generalized_pca_of_its_precisions(data):
     model = LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3, tol=1e-9, max_iter=500).fit(data.Y)
     metrics = {"row_metric": model.row_precision_, "col_metric": model.col_precision_}
     reference = GeneralizedPCA(2, **metrics).fit(data.Y)

@@ -36,7 +36,7 @@ HOLES = np.random.default_rng(0).random(DATA.Y.shape) < 0.2
 Y = np.where(HOLES, np.nan, DATA.Y)
 
 ESTIMATORS = {
-    "flagship": MNPCA(2, noise="graph"),
+    "mnpca": MNPCA(2, noise="graph"),
     "diagonal": MNPCA(2, noise="diagonal"),
     "likelihood": LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3),
     "wasserstein": WassersteinMNPCA(2, tol=1e-3),
@@ -81,7 +81,7 @@ def test_holes_are_filled_near_the_level_of_the_noise(name):
     assert np.array_equal(filled[~HOLES], DATA.Y[~HOLES])
     assert np.all(std[~HOLES] == 0.0)
     assert np.all(std[HOLES] > 0.0)
-    least, most = (0.85, 0.95) if name in ("flagship", "diagonal") else (0.75, 0.97)
+    least, most = (0.85, 0.95) if name in ("mnpca", "diagonal") else (0.75, 0.97)
     assert least < coverage(filled, std) < most
     assert np.array_equal(fitted(name).missing_, HOLES)
 
@@ -92,7 +92,7 @@ def test_the_signal_loses_little(name):
 
 
 def test_standard_errors_of_the_signal_are_calibrated():
-    signal, std = fitted("flagship").denoise(return_std=True)
+    signal, std = fitted("mnpca").denoise(return_std=True)
     assert 0.85 < coverage(signal, std, np.ones_like(HOLES), DATA.signal) < 0.96
 
 
@@ -178,7 +178,7 @@ def test_blocks_and_unequal_missingness():
 
 
 def test_the_noise_network_helps():
-    """Where rows are correlated in time, a hole's neighbours tell more than the signal does."""
+    """Where rows are correlated in time, a hole's neighbors tell more than the signal does."""
     data = make_paper_small(
         c=8, seed=3, n_samples=120, n_features=50, row_precision=chain_precision(120, 0.9)
     )

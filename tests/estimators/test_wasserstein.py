@@ -79,7 +79,7 @@ def test_the_units_of_the_data_do_not_matter(data, fitted):
     np.testing.assert_allclose(other.denoise() / units, fitted.denoise(), atol=1e-4)
 
 
-def test_centring_takes_the_mean_out(data):
+def test_centering_takes_the_mean_out(data):
     model = WassersteinMNPCA(2).fit(data.Y + 100)
     np.testing.assert_allclose(model.mean_, data.Y.mean(axis=0) + 100)
     np.testing.assert_allclose(

@@ -9,7 +9,7 @@ from sklearn.datasets import load_wine
 
 from mnpca.cli import main
 from mnpca.datasets import make_paper_large, make_paper_small
-from mnpca.experiments import catalogue, networks, real, recovery, reproduction, timing
+from mnpca.experiments import catalog, networks, real, recovery, reproduction, timing
 from mnpca.experiments.cells import Cell, Outcome
 from mnpca.experiments.reproduction import reproduce
 
@@ -95,11 +95,11 @@ def test_the_command_runs_and_tells_where_results_are(tiny, capsys):
     assert "figure-scatter.png" in capsys.readouterr().out.replace("\n", "")
 
 
-def test_the_catalogue_knows_how_to_compute_every_cell():
-    for experiment in catalogue.EXPERIMENTS.values():
+def test_the_catalog_knows_how_to_compute_every_cell():
+    for experiment in catalog.EXPERIMENTS.values():
         for everything in (False, True):
             for cell in experiment.cells(everything, not everything):
-                assert cell.experiment in catalogue._COMPUTE
+                assert cell.experiment in catalog._COMPUTE
 
 
 def test_warnings_become_notes(monkeypatch):
@@ -107,8 +107,8 @@ def test_warnings_become_notes(monkeypatch):
         warnings.warn("It is slow. Wait.", stacklevel=1)
         return Outcome({"x": 1.0}, note="no result")
 
-    monkeypatch.setitem(catalogue._COMPUTE, "toy", warn)
-    assert catalogue.compute(Cell("toy", "d", "m", 0)).note == "no result; It is slow"
+    monkeypatch.setitem(catalog._COMPUTE, "toy", warn)
+    assert catalog.compute(Cell("toy", "d", "m", 0)).note == "no result; It is slow"
 
 
 def test_large_data_keep_the_papers_shape():

@@ -84,7 +84,7 @@ def test_an_unknown_layer_names_those_there_are(data):
         mnpca(adata, layer="count")
 
 
-def test_no_component_leaves_no_neighbours_of_an_earlier_run(data):
+def test_no_component_leaves_no_neighbors_of_an_earlier_run(data):
     adata = make(data)
     mnpca(adata, n_comps=1)
     assert "mnpca_neighbors" in adata.uns

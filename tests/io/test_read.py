@@ -323,16 +323,16 @@ def test_endless_lines_and_gzip_bombs_end_early(tmp_path, monkeypatch):
 def test_missing_label_columns_are_named(tmp_path):
     frame().to_csv(tmp_path / "a.csv")
     np.save(tmp_path / "a.npy", VALUES)
-    with pytest.raises(DataError, match="no column 'colour'"):
-        read_table(tmp_path / "a.csv", labels="colour")
+    with pytest.raises(DataError, match="no column 'color'"):
+        read_table(tmp_path / "a.csv", labels="color")
     with pytest.raises(DataError, match="2 columns are called"):
         read_table(tmp_path / "a.csv", labels="b")
     with pytest.raises(DataError, match="no named columns"):
-        read_table(tmp_path / "a.npy", labels="colour")
+        read_table(tmp_path / "a.npy", labels="color")
     frame().assign(g=GROUPS).to_csv(tmp_path / "b.csv")
-    labelled = read_table(tmp_path / "b.csv", labels="g")
+    labeled = read_table(tmp_path / "b.csv", labels="g")
     with pytest.raises(DataError, match="--transpose"):
-        labelled.transposed()
+        labeled.transposed()
 
 
 def test_folders_and_missing_files(tmp_path):

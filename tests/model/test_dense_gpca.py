@@ -1,23 +1,23 @@
-"""Generalised PCA with dense metrics against the general one."""
+"""Generalized PCA with dense metrics against the general one."""
 
 import numpy as np
 import pytest
 
 from mnpca.datasets import random_sparse_precision
 from mnpca.model.dense_gpca import dense_gpca
-from mnpca.model.gpca import CentredMatrix, gpca
+from mnpca.model.gpca import CenteredMatrix, gpca
 from mnpca.model.metric import as_metric
 
 
 @pytest.mark.parametrize("shape", [(14, 9), (9, 14)])
-def test_it_is_generalised_pca_in_the_common_gauge(shape):
+def test_it_is_generalized_pca_in_the_common_gauge(shape):
     n, p = shape
     Y = np.random.default_rng(0).normal(size=shape)
     A = 3 * random_sparse_precision(n, 0.3, 8.0, 0).toarray()
     B = random_sparse_precision(p, 0.3, 8.0, 1).toarray()
     found, left_over, t = dense_gpca(Y, 2, A, B)
     assert np.linalg.slogdet(A / t)[1] == pytest.approx(0, abs=1e-10)
-    expected = gpca(CentredMatrix(Y), 2, as_metric(A / t, n), as_metric(t * B, p))
+    expected = gpca(CenteredMatrix(Y), 2, as_metric(A / t, n), as_metric(t * B, p))
     np.testing.assert_allclose(found.singular_values, expected.singular_values)
     np.testing.assert_allclose(found.left, expected.left, atol=1e-10)
     np.testing.assert_allclose(found.right, expected.right, atol=1e-10)

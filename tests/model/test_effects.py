@@ -22,7 +22,7 @@ def whitened_least_squares(design, precision, matrix):
 
 
 @pytest.mark.parametrize("intercept", [True, False])
-def test_generalised_least_squares(problem, intercept):
+def test_generalized_least_squares(problem, intercept):
     Y, Z, C, A, B = problem
     covariates = Covariates(Z, C, intercept)
     assert covariates.any

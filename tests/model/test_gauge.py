@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mnpca.model.gauge import normalise_gauge
+from mnpca.model.gauge import normalize_gauge
 from mnpca.model.sparse import logdet
 
 
@@ -14,7 +14,7 @@ def test_the_row_precision_gets_determinant_one_and_the_product_stays():
     for size in (4, 6):
         root = rng.normal(size=(size, size))
         pair.append(sp.csr_array(root @ root.T + np.eye(size)))
-    row, col = normalise_gauge(*pair)
+    row, col = normalize_gauge(*pair)
     assert abs(logdet(row)) < 1e-12
     assert abs(logdet(pair[0])) > 0.1
     assert_allclose(np.kron(row.toarray(), col.toarray()), sp.kron(*pair).toarray(), rtol=1e-12)

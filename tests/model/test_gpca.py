@@ -1,4 +1,4 @@
-"""Generalised PCA: what its solvers find, against definitions and against each other."""
+"""Generalized PCA: what its solvers find, against definitions and against each other."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator, svds
 
 from mnpca.datasets import random_sparse_precision
-from mnpca.model.gpca import CentredMatrix, gpca, identify, truncated_svd
+from mnpca.model.gpca import CenteredMatrix, gpca, identify, truncated_svd
 from mnpca.model.metric import Metric, MetricError, as_metric
 
 SOLVERS = ["factor", "krylov", "power"]
@@ -41,7 +41,7 @@ def data():
 def solve(data, row, col, k=3, **options):
     n, p = data.shape
     row, col = as_metric(row, n, "row_metric"), as_metric(col, p, "col_metric")
-    return gpca(CentredMatrix(data), k, row, col, max_iter=20000, **options), row, col
+    return gpca(CenteredMatrix(data), k, row, col, max_iter=20000, **options), row, col
 
 
 KINDS = ["identity", "dense", "sparse", "diagonal", "laplacian", "sparse laplacian", "partly zero"]
@@ -93,11 +93,11 @@ def test_operators_and_sparse_data_with_a_mean():
     A = random_sparse_precision(300, 0.01, 8.0, 0)
     operator = as_metric(aslinearoperator(A), 300)
     plain = as_metric(None, 200)
-    parts = gpca(CentredMatrix(Y, mean), 4, operator, plain, solver="krylov")
-    dense = gpca(CentredMatrix(Y.toarray() - mean), 4, as_metric(A, 300), plain)
+    parts = gpca(CenteredMatrix(Y, mean), 4, operator, plain, solver="krylov")
+    dense = gpca(CenteredMatrix(Y.toarray() - mean), 4, as_metric(A, 300), plain)
     np.testing.assert_allclose(parts.singular_values, dense.singular_values, rtol=1e-8)
     np.testing.assert_allclose(parts.right, dense.right, atol=1e-6)
-    np.testing.assert_allclose(CentredMatrix(Y, mean).dense(), Y.toarray() - mean)
+    np.testing.assert_allclose(CenteredMatrix(Y, mean).dense(), Y.toarray() - mean)
 
 
 def test_truncated_svd_of_a_large_sparse_matrix():
@@ -122,7 +122,7 @@ def test_sparse_data_stay_sparse(monkeypatch):
     Y = sp.csr_array(rng.random((60, 40)) * (rng.random((60, 40)) < 0.1))
     mean = np.asarray(Y.mean(axis=0)).ravel()
     expected = np.linalg.svd(Y.toarray() - mean, compute_uv=False)[:3]
-    monkeypatch.setattr(CentredMatrix, "dense", lambda self: pytest.fail("made dense"))
+    monkeypatch.setattr(CenteredMatrix, "dense", lambda self: pytest.fail("made dense"))
     np.testing.assert_allclose(truncated_svd(Y, 3, mean=mean).singular_values, expected)
 
 
@@ -191,7 +191,7 @@ def test_power_method_says_when_it_is_not_done(data):
     for solver in ("power", "krylov"):
         for limit in (1, 2):
             options = {"solver": solver, "tol": 0.0, "max_iter": limit}
-            parts = gpca(CentredMatrix(data), 2, row, col, **options)
+            parts = gpca(CenteredMatrix(data), 2, row, col, **options)
             assert not parts.converged
             assert parts.n_iter == limit
 
@@ -231,8 +231,8 @@ def test_identify_keeps_the_product():
     parts = identify(X, W, row, col)
     np.testing.assert_allclose(parts.low_rank().dense(), X @ W.T, atol=1e-12)
     np.testing.assert_allclose(parts.right.T @ col.apply(parts.right), np.eye(3), atol=1e-12)
-    # It is generalised PCA of the product.
-    direct = gpca(CentredMatrix(X @ W.T), 3, row, col)
+    # It is generalized PCA of the product.
+    direct = gpca(CenteredMatrix(X @ W.T), 3, row, col)
     np.testing.assert_allclose(parts.right, direct.right, atol=1e-8)
 
 

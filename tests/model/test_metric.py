@@ -8,7 +8,7 @@ from scipy.sparse.linalg import aslinearoperator
 import mnpca.model.metric as module
 from mnpca.datasets import random_sparse_precision
 from mnpca.model.distance_metrics import laplacian_metric, smooth_metric
-from mnpca.model.metric import MetricError, as_metric, orthonormalise
+from mnpca.model.metric import MetricError, as_metric, orthonormalize
 
 
 def semi_definite(q=8):
@@ -99,7 +99,7 @@ def test_verdicts_do_not_depend_on_the_scale(scale):
         )
         assert not as_metric(form(scale * (np.eye(8) + 0.3)), 8).root().singular
         bad = as_metric(form(scale * (semi_definite() - 0.01 * np.eye(8))), 8)
-        for look in (bad.check, bad.root, lambda m=bad: orthonormalise(np.eye(8), m)):
+        for look in (bad.check, bad.root, lambda m=bad: orthonormalize(np.eye(8), m)):
             with pytest.raises(MetricError, match="not positive semi-definite"):
                 look()
     lopsided = semi_definite() + np.diag(np.full(7, 1e-4), 1)
@@ -151,17 +151,17 @@ def test_an_operator_is_taken_at_its_word():
     assert metric.stored() is metric.matrix
 
 
-def test_orthonormalise_against_a_basis():
+def test_orthonormalize_against_a_basis():
     rng = np.random.default_rng(0)
     metric = as_metric(semi_definite(30), 30)
-    basis = orthonormalise(rng.standard_normal((30, 4)), metric)
-    more = orthonormalise(rng.standard_normal((30, 5)), metric, against=basis)
+    basis = orthonormalize(rng.standard_normal((30, 4)), metric)
+    more = orthonormalize(rng.standard_normal((30, 5)), metric, against=basis)
     both = np.column_stack([basis, more])
     np.testing.assert_allclose(both.T @ metric.apply(both), np.eye(9), atol=1e-10)
     # All 27 dimensions are taken: nothing is left, however often one asks.
-    everything = orthonormalise(rng.standard_normal((30, 30)), metric)
+    everything = orthonormalize(rng.standard_normal((30, 30)), metric)
     assert everything.shape[1] == 27
-    assert orthonormalise(rng.standard_normal((30, 5)), metric, against=everything).shape[1] == 0
+    assert orthonormalize(rng.standard_normal((30, 5)), metric, against=everything).shape[1] == 0
 
 
 @pytest.mark.parametrize("scale", [1e-30, *SCALES, 1e30])
@@ -170,8 +170,8 @@ def test_orthonormal_at_any_scale(scale):
     rng = np.random.default_rng(0)
     for shrink in (1e-20, 1.0, 1e20):
         metric = as_metric(scale * semi_definite(30), 30)
-        basis = orthonormalise(shrink * rng.standard_normal((30, 4)), metric)
-        more = orthonormalise(shrink * rng.standard_normal((30, 40)), metric, against=basis)
+        basis = orthonormalize(shrink * rng.standard_normal((30, 4)), metric)
+        more = orthonormalize(shrink * rng.standard_normal((30, 40)), metric, against=basis)
         both = np.column_stack([basis, more])
         assert both.shape[1] == 27
         np.testing.assert_allclose(both.T @ metric.apply(both), np.eye(27), atol=1e-10)

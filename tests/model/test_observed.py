@@ -47,7 +47,7 @@ def marginal(precision, observed):
     return covariance[np.ix_(observed, observed)]
 
 
-def test_scores_are_generalised_least_squares_of_the_observed_cells(rows, precision, loadings):
+def test_scores_are_generalized_least_squares_of_the_observed_cells(rows, precision, loadings):
     scores = observed_scores(rows, precision, loadings)
     for row, score in zip(rows, scores, strict=True):
         seen = ~np.isnan(row)

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.stats import multivariate_normal
 
 from mnpca.datasets import random_sparse_precision
-from mnpca.model.gauge import normalise_gauge
+from mnpca.model.gauge import normalize_gauge
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank, fix_signs
 from mnpca.model.projection import gls_scores
@@ -24,7 +24,7 @@ def test_low_rank_and_its_signs():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_scores_minimise_the_distance(form):
+def test_scores_minimize_the_distance(form):
     rng = np.random.default_rng(0)
     rows, loadings, mean = rng.normal(size=(7, 9)), rng.normal(size=(9, 2)), rng.normal(size=9)
     B = random_sparse_precision(9, 0.3, 8.0, 0)
@@ -69,7 +69,7 @@ def test_logdet_of_what_is_not_positive(matrix):
 
 def test_gauge():
     A, B = 3 * random_sparse_precision(8, 0.3, 8.0, 0), random_sparse_precision(5, 0.3, 8.0, 1)
-    row, col = normalise_gauge(A, B)
+    row, col = normalize_gauge(A, B)
     np.testing.assert_allclose(logdet(row), 0, atol=1e-12)
     np.testing.assert_allclose(
         sp.kron(row, col).toarray(), sp.kron(A, B).toarray(), rtol=1e-12, atol=1e-15

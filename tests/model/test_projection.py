@@ -1,4 +1,4 @@
-"""Generalised least squares scores."""
+"""Generalized least squares scores."""
 
 import numpy as np
 import pytest

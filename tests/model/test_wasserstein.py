@@ -110,7 +110,7 @@ def test_the_noise_scale_of_the_paper_only_scales(name, power, rng):
     assert scaled == pytest.approx(sigma**2 * by_definition(name, whitened))
 
 
-def test_white_spectrum_minimises_the_relaxed_objective():
+def test_white_spectrum_minimizes_the_relaxed_objective():
     value, slope = Spectrum(np.full(4, 30**0.25), np.eye(4)).measure(relaxed, 30)
     np.testing.assert_allclose(slope, 0, atol=1e-15)
     assert value == pytest.approx(-4)

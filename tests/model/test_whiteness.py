@@ -172,20 +172,20 @@ def test_the_law_by_integration(shape):
 @pytest.mark.parametrize("k", [0, 2])
 def test_rows_of_several_matrices_are_compared_over_all_of_them(k):
     """Items correlated alike in every matrix; the matrices themselves are independent."""
-    copies, n, p = 5, 8, 12
+    n_repeats, n, p = 5, 8, 12
     rng = np.random.default_rng(1000)
     mix = np.linalg.cholesky(0.5 * np.eye(n) + 0.5)
-    parts = [mix @ rng.normal(size=(n, p)) for _ in range(copies)]
+    parts = [mix @ rng.normal(size=(n, p)) for _ in range(n_repeats)]
     Y = np.vstack(parts)
-    signal = LowRank(np.zeros((copies * n, k)), np.zeros((p, k)))
+    signal = LowRank(np.zeros((n_repeats * n, k)), np.zeros((p, k)))
     eyes = (sp.csr_array(sp.eye_array(q)) for q in Y.shape)
-    found = whiteness(Y, np.zeros(p), signal, *eyes, copies=copies)
-    row, row_linked = naive_correlation(np.hstack(parts), (p - k) * copies)
+    found = whiteness(Y, np.zeros(p), signal, *eyes, n_repeats=n_repeats)
+    row, row_linked = naive_correlation(np.hstack(parts), (p - k) * n_repeats)
     assert (found.row_correlation, found.row_linked) == pytest.approx((row, row_linked))
     # k directions at random out of p leave correlations of mean square k / (p - 1) / (p - k).
     norms = np.linalg.norm(Y, axis=0)
     r = (Y.T @ Y / np.outer(norms, norms))[~np.eye(p, dtype=bool)]
-    excess = np.mean(r**2) - 1 / (copies * n - k) - k / ((p - 1) * (p - k))
+    excess = np.mean(r**2) - 1 / (n_repeats * n - k) - k / ((p - 1) * (p - k))
     assert found.col_correlation == pytest.approx(np.sqrt(max(excess, 0)))
 
 
@@ -194,14 +194,14 @@ def test_whole_matrices_are_sampled(monkeypatch):
     Y = np.random.default_rng(0).normal(size=(60, 20))
     signal = LowRank(np.zeros((60, 0)), np.zeros((20, 0)))
     eyes = [sp.csr_array(sp.eye_array(q)) for q in Y.shape]
-    found = whiteness(Y, np.zeros(20), signal, *eyes, copies=6)
+    found = whiteness(Y, np.zeros(20), signal, *eyes, n_repeats=6)
     assert (found.n_rows, found.n_cols) == (30, 20)
     chosen = np.sort(np.random.default_rng(0).choice(6, 3, replace=False))
     part = np.concatenate([Y[10 * c : 10 * (c + 1)] for c in chosen])
     row, _ = naive_correlation(np.hstack(np.split(part, 3)), 60)
     assert found.row_correlation == pytest.approx(row)
     monkeypatch.setattr("mnpca.model.whiteness.LARGEST_SAMPLE", 5)
-    assert whiteness(Y, np.zeros(20), signal, *eyes, copies=6).n_rows == 10  # one is the least
+    assert whiteness(Y, np.zeros(20), signal, *eyes, n_repeats=6).n_rows == 10  # one is the least
 
 
 def test_nothing_left_over():

@@ -32,7 +32,7 @@ def _close_figures():
     plt.close("all")
 
 
-def test_scores_has_a_point_per_row_and_a_colour_per_label(fit):
+def test_scores_has_a_point_per_row_and_a_color_per_label(fit):
     data, frame, model = fit
     display = ScoresDisplay.from_estimator(model, frame, labels=data.labels).plot()
     drawn = [dots.get_offsets() for dots in display.ax_.collections]
@@ -120,7 +120,7 @@ def test_gaps_and_covariates_are_not_residual():
     for model, data in cases:
         display = WhitenessDisplay.from_estimator(model, data)
         assert display.after.singular_values[0] == pytest.approx(edge, rel=0.15)
-        strength = SelectionDisplay.from_estimator(model, data).scree.generalised
+        strength = SelectionDisplay.from_estimator(model, data).scree.generalized
         assert strength[0] > 1.5
         assert strength[1] == pytest.approx(1, abs=0.15)
     with pytest.raises(ValueError, match="gaps"):

@@ -327,9 +327,9 @@ def test_a_path_may_start_from_a_result_and_checks_it():
         sparse_precision_path(S[:5, :5], [0.4], init=solved)
     with pytest.raises(ValueError, match="tol must be"):
         sparse_precision_path(S, [0.4], tol=0)
-    penalised = sparse_precision_path(S, [0.4], penalize_diagonal=True)[0]
+    penalized = sparse_precision_path(S, [0.4], penalize_diagonal=True)[0]
     single = sparse_precision(S, 0.4, penalize_diagonal=True)
-    assert_allclose(penalised.precision.toarray(), single.precision.toarray())
+    assert_allclose(penalized.precision.toarray(), single.precision.toarray())
 
 
 def test_a_path_elsewhere_starts_each_from_the_one_before():

@@ -39,7 +39,7 @@ def test_gap_of_warm_starts_on_sparse_graphs(make, alpha, change, tol):
     warm = sparse_precision(changed, alpha, tol=tol, init=cold)
     assert warm.duality_gap <= tol * 90
     assert_honest(warm, changed, alpha, best)
-    # A second one, from a result that came without factorisations.
+    # A second one, from a result that came without factorizations.
     twice = sparse_precision(S, alpha, tol=tol, init=warm)
     assert_honest(twice, S, alpha, sparse_precision(S, alpha, tol=1e-11).objective)
 

@@ -145,7 +145,7 @@ def spread(problem, T, W):
 
 
 def test_gap_by_the_product_alone():
-    """Near the solution and with W known to be definite, nothing is factorised."""
+    """Near the solution and with W known to be definite, nothing is factorized."""
     problem, point = problem_and_solution()
     T, W = near(point, 1e-4)
     norm, _, gap, cost = pair(problem, T, W)
@@ -157,7 +157,7 @@ def test_gap_by_the_product_alone():
     assert_allclose([found.gap, found.estimate], bound(norm))
     assert gap <= found.gap
     assert_allclose(iterate.W, feasible(problem, T, W))
-    # Without that knowledge T is factorised, after which W is known too.
+    # Without that knowledge T is factorized, after which W is known too.
     found, _ = by_product(problem, T, W, goal, False)
     assert_allclose(found.logdet, np.linalg.slogdet(T)[1])
     assert found.definite
@@ -177,7 +177,7 @@ def test_gap_by_the_trace_of_the_square(monkeypatch):
     assert_allclose(found.gap, by_trace, rtol=1e-6)
     assert np.isnan(found.logdet)
     assert found.definite
-    # Without the knowledge that W is definite, T is factorised.
+    # Without the knowledge that W is definite, T is factorized.
     found, _ = by_product(problem, T, W, goal, False)
     assert_allclose(found.gap, by_trace, rtol=1e-6)
     assert_allclose(found.logdet, np.linalg.slogdet(T)[1])

@@ -47,11 +47,11 @@ def test_a_path_that_keeps_falling_goes_to_its_end():
 def test_uncorrelated_variables_leave_no_choice():
     chosen = choose_penalty(np.diag([1.0, 2.0, 3.0]), 10)
     assert chosen.alphas.tolist() == [0.0]
-    plain, penalised = (
+    plain, penalized = (
         choose_penalty(chain_covariance(5, 60, seed=73), 60, **options)
         for options in ({}, {"penalize_diagonal": True})
     )
-    assert plain.criterion[0] != penalised.criterion[0]
+    assert plain.criterion[0] != penalized.criterion[0]
     assert plain.result.duality_gap <= 5e-4
     assert chosen.alpha == 0.0
     assert_allclose(chosen.criterion, 10 * (np.log(6) + 3))

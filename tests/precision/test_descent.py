@@ -13,7 +13,7 @@ SIZES = [2, 7, 23]
 
 
 def lasso(H, s, a, passes=2000):
-    """Minimiser of b'Hb/2 - s'b + a'|b| by plain coordinate descent."""
+    """Minimizer of b'Hb/2 - s'b + a'|b| by plain coordinate descent."""
     b = np.zeros(len(s))
     for _ in range(passes):
         for k in range(len(s)):

@@ -183,7 +183,7 @@ def test_solving_refuses_a_matrix_that_is_not_definite(worst):
 
 
 def graph(*edges):
-    """Row pointers and neighbours of a graph on P variables."""
+    """Row pointers and neighbors of a graph on P variables."""
     adjacency = np.zeros((P, P), bool)
     for i, j in edges:
         adjacency[i, j] = adjacency[j, i] = True
@@ -193,9 +193,9 @@ def graph(*edges):
 
 def test_sweeps_on_a_graph_solve_the_likelihood_equations(S):
     """W = S on the graph and on the diagonal, and zero in the inverse elsewhere."""
-    adjacency, indptr, neighbours = graph((0, 1), (1, 2), (2, 3), (0, 3), (4, 5))
+    adjacency, indptr, neighbors = graph((0, 1), (1, 2), (2, 3), (0, 3), (4, 5))
     W, B, theta = S.copy(), np.zeros((P, P)), np.zeros(P)
-    sweeps, progress, ok = refit_sweeps(S, indptr, neighbours, W, B, theta, 1e-16, 500)
+    sweeps, progress, ok = refit_sweeps(S, indptr, neighbors, W, B, theta, 1e-16, 500)
     assert ok
     assert sweeps < 500
     assert progress <= 1e-16
@@ -209,9 +209,9 @@ def test_sweeps_on_a_graph_solve_the_likelihood_equations(S):
 
 def test_one_sweep_tells_its_progress(S):
     """From no regressions the lasso without penalty gains s'W^-1 s / 2 in every column."""
-    _, indptr, neighbours = graph((2, 5))
+    _, indptr, neighbors = graph((2, 5))
     W, B, theta = np.diag(np.diagonal(S)), np.zeros((P, P)), np.zeros(P)
-    sweeps, progress, ok = refit_sweeps(S, indptr, neighbours, W, B, theta, 0.0, 1)
+    sweeps, progress, ok = refit_sweeps(S, indptr, neighbors, W, B, theta, 0.0, 1)
     assert (sweeps, ok) == (1, True)
     explained = S[2, 5] ** 2 / (S[2, 2] * S[5, 5])
     assert_allclose(progress, 2 * explained / (1 - explained))
@@ -219,14 +219,14 @@ def test_one_sweep_tells_its_progress(S):
 
 def test_a_later_sweep_tells_its_progress(S):
     """From any regressions, in any working covariance, it is what each column gains in turn."""
-    _, indptr, neighbours = graph((0, 1), (1, 2), (2, 3), (0, 3), (4, 5))
+    _, indptr, neighbors = graph((0, 1), (1, 2), (2, 3), (0, 3), (4, 5))
     W, B, theta = S + np.diag(np.diagonal(S)), np.zeros((P, P)), np.zeros(P)
     B[0, [1, 3]], B[2, 1], B[4, 5] = (0.5, -0.2), 0.4, -1.0
     order, state = np.arange(P), seed()
     shuffle(order, state)
     expected, copy = 0.0, W.copy()
     for j in order:
-        near = neighbours[indptr[j] : indptr[j + 1]]
+        near = neighbors[indptr[j] : indptr[j + 1]]
         H, s, b = copy[np.ix_(near, near)], S[j, near], B[j, near]
         new = np.linalg.solve(H, s)
         free = copy[j, j] - new @ s
@@ -236,27 +236,27 @@ def test_a_later_sweep_tells_its_progress(S):
         fit[j] = copy[j, j]
         copy[j], copy[:, j] = fit, fit
     start = (W.copy(), B.copy())
-    progress = refit_sweeps(S, indptr, neighbours, W, B, theta, 0.0, 1)[1]
+    progress = refit_sweeps(S, indptr, neighbors, W, B, theta, 0.0, 1)[1]
     assert_allclose(progress, expected)
     assert_allclose(W, copy)
     # A target is reached when progress equals it.
-    again = refit_sweeps(S, indptr, neighbours, *start, theta, progress, 9)
+    again = refit_sweeps(S, indptr, neighbors, *start, theta, progress, 9)
     assert again == (1, progress, True)
 
 
 def test_a_sweep_stops_where_a_conditional_variance_is_not_positive():
     S = np.eye(P)
     S[2, 5] = S[5, 2] = 1.0
-    _, indptr, neighbours = graph((2, 5))
+    _, indptr, neighbors = graph((2, 5))
     W, B, theta = np.eye(P), np.zeros((P, P)), np.zeros(P)
-    assert refit_sweeps(S, indptr, neighbours, W, B, theta, 0.0, 5) == (1, np.inf, False)
+    assert refit_sweeps(S, indptr, neighbors, W, B, theta, 0.0, 5) == (1, np.inf, False)
 
 
-def test_a_sweep_stops_where_neighbours_are_not_definite():
-    _, indptr, neighbours = graph((0, 1), (0, 2))
+def test_a_sweep_stops_where_neighbors_are_not_definite():
+    _, indptr, neighbors = graph((0, 1), (0, 2))
     W, B, theta = np.eye(P), np.zeros((P, P)), np.zeros(P)
     W[1, 2] = W[2, 1] = 2.0
-    assert refit_sweeps(np.eye(P), indptr, neighbours, W, B, theta, 0.0, 5) == (1, np.inf, False)
+    assert refit_sweeps(np.eye(P), indptr, neighbors, W, B, theta, 0.0, 5) == (1, np.inf, False)
 
 
 # Small pieces

@@ -115,7 +115,7 @@ def test_a_stored_zero_is_no_edge():
     support.data[[2, 6]] = 0.0  # between the first and the last variable
     result = refit_on_support(S, support)
     assert result.precision.toarray()[0, 2] == 0
-    # On a chain the maximum is known: the regressions are of one neighbour each.
+    # On a chain the maximum is known: the regressions are of one neighbor each.
     expected = S.copy()
     expected[0, 2] = expected[2, 0] = S[0, 1] * S[1, 2]
     assert_allclose(result.covariance, expected, atol=1e-4)

@@ -130,7 +130,7 @@ def test_optimality_conditions_with_more_variables_than_samples(make, alpha):
     assert loose.duality_gap <= 1e-4 * 120
 
 
-def test_a_zero_variance_is_solved_with_a_penalised_diagonal_and_named_without():
+def test_a_zero_variance_is_solved_with_a_penalized_diagonal_and_named_without():
     S = chain_covariance(6, 50, seed=3)
     S[2], S[:, 2] = 0.0, 0.0
     result = sparse_precision(S, 0.1, penalize_diagonal=True)

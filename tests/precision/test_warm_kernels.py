@@ -123,11 +123,11 @@ def test_rows_of_listed_regressions(B, theta, rng):
     """The lists are in no order, with gaps between them."""
     start, count, near, values = [], [], [], []
     for i in range(P):
-        neighbours = rng.permutation(np.flatnonzero(B[i]))
+        neighbors = rng.permutation(np.flatnonzero(B[i]))
         start.append(len(near) + 2)
-        count.append(len(neighbours))
-        near += [-1, -1, *neighbours]
-        values += [np.nan, np.nan, *B[i, neighbours]]
+        count.append(len(neighbors))
+        near += [-1, -1, *neighbors]
+        values += [np.nan, np.nan, *B[i, neighbors]]
     lists = tuple(map(np.array, (start, count, near, values)))
     indptr, columns, entries = symmetric_rows(lists, theta)
     found = sp.csr_array((entries, columns, indptr), shape=(P, P))

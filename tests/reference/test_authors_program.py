@@ -33,7 +33,7 @@ def stored(request):
 
 @pytest.fixture(scope="module")
 def ours(stored):
-    """Fit with the authors' penalties: diagonal penalised, ridge 0.01, not centred."""
+    """Fit with the authors' penalties: diagonal penalized, ridge 0.01, not centered."""
     return LikelihoodMNPCA(
         int(stored["k"]),
         alpha_row=float(stored["lam1"]),

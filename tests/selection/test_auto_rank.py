@@ -3,7 +3,7 @@ import pytest
 
 from mnpca.datasets import make_low_rank_matrix_normal, make_paper_small
 from mnpca.selection.auto_rank import RankTrial, fit_auto_rank, largest_rank
-from mnpca.solvers.flagship.search import Settings
+from mnpca.solvers.mnpca.search import Settings
 from mnpca.solvers.progress import silent
 
 

@@ -13,7 +13,7 @@ from mnpca.selection.held_out import (
     predict_hidden,
 )
 from mnpca.solvers.missing import Incomplete, first_fit
-from mnpca.solvers.missing.flagship import FlagshipRounds
+from mnpca.solvers.missing.rounds import MissingRounds
 from mnpca.solvers.progress import silent
 
 
@@ -27,7 +27,7 @@ def chains(n=120, p=10, seed=0):
 
 
 def candidate(problem, structure, rank=0):
-    rounds = FlagshipRounds(problem, *first_fit(problem, rank, True, 0), structure, True, 0)
+    rounds = MissingRounds(problem, *first_fit(problem, rank, True, 0), structure, True, 0)
     return Candidate(rounds, rounds.run(silent, dict, None))
 
 

@@ -35,9 +35,9 @@ def test_few_features_or_rows():
 def test_mean_and_sparse_data():
     Y = with_singular_values([5, 4, 3, 3, 2, 1]) + 100
     assert paper_rank(Y) == 2
-    centred = paper_rank(Y - Y.mean(axis=0))
-    assert paper_rank(Y, mean=Y.mean(axis=0)) == centred > 2
-    assert paper_rank(sp.csr_array(Y), mean=Y.mean(axis=0)) == centred
+    centered = paper_rank(Y - Y.mean(axis=0))
+    assert paper_rank(Y, mean=Y.mean(axis=0)) == centered > 2
+    assert paper_rank(sp.csr_array(Y), mean=Y.mean(axis=0)) == centered
 
 
 def test_choices():

@@ -14,9 +14,9 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty
 from mnpca.model.sparse import logdet
 from mnpca.precision import NotCertifiedError, PrecisionResult
-from mnpca.solvers.likelihood import begin, fit_likelihood
-from mnpca.solvers.likelihood_blocks import Iterate, col_step, gauge_step, row_step, signal_step
-from mnpca.solvers.low_rank_step import alternate_least_squares, closed_form
+from mnpca.solvers.likelihood.blocks import Iterate, col_step, gauge_step, row_step, signal_step
+from mnpca.solvers.likelihood.fit import begin, fit_likelihood
+from mnpca.solvers.likelihood.low_rank_step import alternate_least_squares, closed_form
 
 TOL = 1e-8
 
@@ -162,7 +162,7 @@ def test_low_rank_steps_solve_the_same_problem(data, ridge):
 def test_closed_form_of_large_data_needs_products_only(monkeypatch, data):
     eye = [sp.eye_array(size, format="csr") for size in data.shape]
     small = closed_form(data, 2, *eye, 0.1)
-    monkeypatch.setattr("mnpca.solvers.low_rank_step.DENSE_LIMIT", 1)
+    monkeypatch.setattr("mnpca.solvers.likelihood.low_rank_step.DENSE_LIMIT", 1)
     np.testing.assert_allclose(closed_form(data, 2, *eye, 0.1).dense(), small.dense(), atol=1e-8)
 
 
@@ -194,7 +194,7 @@ def test_masks_rule_edges_out(data):
     assert np.count_nonzero(np.triu(B, 1)) > 0
 
 
-def test_an_unpenalised_diagonal_holds_the_scale():
+def test_an_unpenalized_diagonal_holds_the_scale():
     """The free problem has no minimum: B would lose its penalty as A grows without edges."""
     data = make_paper_small(8, 0, n_samples=120, n_features=80, density=0.02)
     fit = fit_likelihood(data.Y, 2, Penalty(0.3, 0.3, diagonal=False))
@@ -228,7 +228,7 @@ def test_an_exact_fit_is_an_error_that_says_what_to_do(data, monkeypatch):
     def give_up(covariance, alpha, **options):
         raise NotCertifiedError("no certified solution")
 
-    monkeypatch.setattr("mnpca.solvers.likelihood_blocks.sparse_precision", give_up)
+    monkeypatch.setattr("mnpca.solvers.likelihood.blocks.sparse_precision", give_up)
     with pytest.raises(NotCertifiedError, match="Use penalize_diagonal=True"):
         fit_likelihood(data, 2, Penalty(0.0, 0.05, diagonal=False))
 
@@ -259,7 +259,7 @@ def test_a_worse_solution_is_not_taken(data, monkeypatch):
         q = len(covariance)
         return PrecisionResult(100 * sp.eye_array(q, format="csr"), 1e6, 0.0, 1, np.arange(q))
 
-    monkeypatch.setattr("mnpca.solvers.likelihood_blocks.sparse_precision", poor)
+    monkeypatch.setattr("mnpca.solvers.likelihood.blocks.sparse_precision", poor)
     assert row_step(data, better, penalty, tol=TOL).row_precision is better.row_precision
 
 

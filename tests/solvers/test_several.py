@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from mnpca.datasets import make_several_matrices
 from mnpca.model.objective import Penalty, objective
-from mnpca.solvers.likelihood import begin, fit_likelihood
-from mnpca.solvers.likelihood_blocks import col_step, gauge_step, row_step, signal_step
+from mnpca.solvers.likelihood.blocks import col_step, gauge_step, row_step, signal_step
+from mnpca.solvers.likelihood.fit import begin, fit_likelihood
 
 
 def stacked(data):

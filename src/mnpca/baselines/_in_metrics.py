@@ -1,4 +1,4 @@
-"""What estimators share that find two metrics and then take components of generalised PCA."""
+"""What estimators share that find two metrics and then take components of generalized PCA."""
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin

@@ -1,4 +1,4 @@
-"""The linear system of the least-squares SVM, solved once per kernel for every regularisation."""
+"""The linear system of the least-squares SVM, solved once per kernel for every regularization."""
 
 import math
 
@@ -78,7 +78,7 @@ class KernelSystem:
 
 
 def held_out_decisions(kernel, regularization, targets, splits):
-    """Decision values of held-out folds for one regularisation and many splits.
+    """Decision values of held-out folds for one regularization and many splits.
 
     As `KernelSystem.leave_folds_out`, from the inverse of ``K + I/g`` itself: for a single g that
     costs a fraction of the eigendecomposition.

@@ -1,4 +1,4 @@
-"""Choosing the kernel width and the regularisation of a least-squares SVM."""
+"""Choosing the kernel width and the regularization of a least-squares SVM."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from mnpca.baselines._kernel_system import KernelSystem, rbf_kernel
 
 #: Kernel widths tried, as multiples of the median distance between rows.
 WIDTHS = 2.0 ** np.arange(-4, 3.5, 0.5)
-#: Regularisations tried.
+#: Regularizations tried.
 REGULARIZATIONS = 10.0 ** np.arange(-2, 5.5, 0.5)
 #: Tuning looks at this many rows at most: its cost grows with their third power.
 MOST_ROWS = 1000

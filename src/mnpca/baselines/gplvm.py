@@ -25,11 +25,11 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Every feature is a Gaussian process of the latent positions x with covariance
     ``K = s exp(-|x - x'|^2 / 2) + v I``; positions are standard normal a priori. Positions and
-    the logarithms of s and v maximise the posterior,
+    the logarithms of s and v maximize the posterior,
 
         p/2 logdet K + 1/2 tr(K^-1 Y Y') + 1/2 |X|^2 -> min,
 
-    by L-BFGS from the scaled scores of PCA. Positions of unseen rows maximise their predictive
+    by L-BFGS from the scaled scores of PCA. Positions of unseen rows maximize their predictive
     density, from the position of the nearest training row.
 
     Parameters
@@ -107,7 +107,7 @@ class GPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.latent_ if len(self._rows) == len(X) else self.transform(X)
 
     def transform(self, X):
-        """Return the latent positions that maximise the density of each row."""
+        """Return the latent positions that maximize the density of each row."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         rows = X - self.mean_
@@ -138,7 +138,7 @@ def _objective(parameters, rows, k):
     signal, noise = np.exp(parameters[-2:])
     smooth = signal * _correlation(latent, latent)
     covariance = smooth.copy()
-    # The tiny share keeps the Cholesky factorisation alive when the noise is optimised away.
+    # The tiny share keeps the Cholesky factorization alive when the noise is optimized away.
     covariance[np.diag_indices(n)] += noise + 1e-8 * signal
     factor = scipy.linalg.cholesky(covariance, lower=True)
     inverse = scipy.linalg.cho_solve((factor, True), np.eye(n))

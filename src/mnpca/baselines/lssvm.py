@@ -17,9 +17,9 @@ from mnpca.baselines._tuning import most_accurate, one_against_rest, trials, tun
 class LSSVMClassifier(ClassifierMixin, BaseEstimator):
     """Least-squares SVM with a Gaussian kernel, one machine per class against the rest.
 
-    A machine minimises ``w'w/2 + g/2 sum_i (y_i - w'phi(x_i) - b)^2`` with targets y = +1, -1.
+    A machine minimizes ``w'w/2 + g/2 sum_i (y_i - w'phi(x_i) - b)^2`` with targets y = +1, -1.
     Its held-out residuals are known in closed form, so tuning never refits: one
-    eigendecomposition of the kernel serves every regularisation g and every fold.
+    eigendecomposition of the kernel serves every regularization g and every fold.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class LSSVMClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _choose_settings(self, squared, targets):
-        """Set width, regularisation and the held-out accuracy behind the choice."""
+        """Set width, regularization and the held-out accuracy behind the choice."""
         if self.width != "tune" and self.regularization != "tune":
             self.width_, self.regularization_ = float(self.width), float(self.regularization)
             self.tuning_accuracy_ = float("nan")

@@ -1,4 +1,4 @@
-"""Generalised PCA in metrics made from distances, as the paper compares with it."""
+"""Generalized PCA in metrics made from distances, as the paper compares with it."""
 
 from numbers import Integral
 from typing import ClassVar
@@ -19,7 +19,7 @@ _MOST_ROWS = 1000
 
 
 class PredefinedGPCA(ComponentsInMetrics):
-    """Generalised PCA with the paper's Laplacian (L) or smoothing (S) metrics.
+    """Generalized PCA with the paper's Laplacian (L) or smoothing (S) metrics.
 
     A Laplacian joins as large a share of the pairs as the network of that side has that the
     paper's MN-PCA finds in the same data, so MN-PCA is fitted first.

@@ -32,7 +32,7 @@ class ProgramMNPCA(ComponentsInMetrics):
     row precision, column precision, scores and loadings. After each round the program computes an
     objective whose penalties are weighted as if n and p were swapped; its rounds need not lower
     it. When it rises (often after one or two rounds) or hardly changes, the program stops.
-    Generalised PCA in the fitted metrics gives the components.
+    Generalized PCA in the fitted metrics gives the components.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class ProgramMNPCA(ComponentsInMetrics):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Choose the penalties, run the rounds, take the components. Nothing is centred."""
+        """Choose the penalties, run the rounds, take the components. Nothing is centered."""
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, ensure_min_features=2)
         residual = X - truncated_svd(X, self.n_components).low_rank().dense()
         self.alpha_row_ = bic_path(residual, self.rule)["best"]

@@ -102,5 +102,5 @@ def _with_label_hint(table):
     likely = [name for name in table.column_names or [] if name.strip().lower() in _LABEL_NAMES]
     if not likely:
         return table
-    note = f"column {quoted(likely[0])} was analysed as data; if it is a label, pass --labels"
+    note = f"column {quoted(likely[0])} was analyzed as data; if it is a label, pass --labels"
     return replace(table, notes=(*table.notes, note))

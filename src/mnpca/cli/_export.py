@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mnpca.cli._summary import summarise
+from mnpca.cli._summary import summarize
 from mnpca.diagnostics import item_names, named_rows, network_edges
 from mnpca.interop.networkx import write_graphml
 from mnpca.io import write_csv
@@ -29,7 +29,7 @@ def export(folder, fitted, table, *, source, algorithm, scaled=False, graphml=Fa
         notes=notes,
         seconds=fitted.seconds,
     )
-    summary = summarise(
+    summary = summarize(
         model, document, data=source, algorithm=algorithm, seconds=fitted.seconds, notes=notes
     )
     scores = model.transform(named_rows(model, table.values))

@@ -19,13 +19,13 @@ SMALLEST_UNIT, LARGEST_UNIT = 1e-100, 1e100
 class Algorithm(StrEnum):
     """The estimators by the command line's names."""
 
-    flagship = "flagship"
+    mnpca = "mnpca"
     likelihood = "likelihood"
     wasserstein = "wasserstein"
 
 
 _CLASSES = {
-    Algorithm.flagship: "MNPCA",
+    Algorithm.mnpca: "MNPCA",
     Algorithm.likelihood: "LikelihoodMNPCA",
     Algorithm.wasserstein: "WassersteinMNPCA",
 }
@@ -34,10 +34,10 @@ _CLASSES = {
 def make_estimator(algorithm, n_components, shape):
     """Return the estimator for an algorithm and ``-k``: "auto" or a number as text.
 
-    The flagship chooses the rank itself; for the paper's algorithms "auto" is the paper's rule.
+    MNPCA chooses the rank itself; for the paper's algorithms "auto" is the paper's rule.
     """
     rank = parse_rank(n_components, shape)
-    if rank == "auto" and algorithm != Algorithm.flagship:
+    if rank == "auto" and algorithm != Algorithm.mnpca:
         rank = "paper"
     return getattr(mnpca, _CLASSES[algorithm])(rank, random_state=0)
 

@@ -3,7 +3,7 @@
 import json
 
 
-def summarise(model, document, *, data, algorithm, seconds, notes):
+def summarize(model, document, *, data, algorithm, seconds, notes):
     """Return the summary as plain values."""
     rows, columns = document["networks"]["rows"], document["networks"]["columns"]
     return {

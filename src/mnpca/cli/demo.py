@@ -35,12 +35,12 @@ def demo(
 
     data, table = demo_data()
     console = Console(stderr=json)
-    estimator = make_estimator(Algorithm.flagship, "auto", table.values.shape)
+    estimator = make_estimator(Algorithm.mnpca, "auto", table.values.shape)
     with new_folder(output, overwrite=True) as folder:
         with progress_display(console, silent=json) as callback:
             fitted = fit_table(estimator, table, callback=callback)
         summary, document = export(
-            folder, fitted, table, source="the paper's small data", algorithm="flagship"
+            folder, fitted, table, source="the paper's small data", algorithm="mnpca"
         )
     figures = compare(data, fitted.model)
     report = (output / REPORT_FILE).resolve()

@@ -25,14 +25,14 @@ def fit(
     algorithm: Annotated[
         Algorithm,
         typer.Option(
-            metavar="NAME", help="The flagship, or the paper's 'likelihood' or 'wasserstein'."
+            metavar="NAME", help="MNPCA, or the paper's 'likelihood' or 'wasserstein'."
         ),
-    ] = Algorithm.flagship,
+    ] = Algorithm.mnpca,
     labels: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column with a label per row: shown, not analysed.",
+            help="Column with a label per row: shown, not analyzed.",
             show_default=False,
         ),
     ] = None,

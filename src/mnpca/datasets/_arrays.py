@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
-from mnpca.datasets._synthetic import check_sizes, colour_rows, sample_matrix_normal
+from mnpca.datasets._synthetic import check_sizes, color_rows, sample_matrix_normal
 
 
 def planted_precision(size, degree=2.0, strength=(0.2, 0.4), random_state=None):
@@ -153,8 +153,8 @@ def make_tensor_normal(
         loadings = np.linalg.qr(rng.standard_normal((size, ranks[axis])))[0]
         signal = np.moveaxis(np.tensordot(loadings, signal, axes=(1, axis)), 0, axis)
         noise = np.moveaxis(noise, axis, 0)
-        coloured = colour_rows(precisions[axis], noise.reshape(size, -1))
-        noise = np.moveaxis(coloured.reshape(noise.shape), 0, axis)
+        colored = color_rows(precisions[axis], noise.reshape(size, -1))
+        noise = np.moveaxis(colored.reshape(noise.shape), 0, axis)
     if signal.any():
         signal *= signal_scale * np.sqrt(0.2 / np.mean(signal**2))
     return Bunch(

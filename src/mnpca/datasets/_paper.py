@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
 from mnpca.datasets._precision import random_sparse_precision
-from mnpca.datasets._synthetic import check_sizes, colour_rows, sample_matrix_normal, white_entries
+from mnpca.datasets._synthetic import check_sizes, color_rows, sample_matrix_normal, white_entries
 
 
 def make_paper_small(
@@ -110,8 +110,8 @@ def make_paper_large(p=2000, seed=0):
 def _legacy_noise(row_precision, col_precision, rng, noise):
     """E = La Z Lb: the missing transpose of the paper's program."""
     white = white_entries((row_precision.shape[0], col_precision.shape[0]), rng, noise)
-    lower = colour_rows(col_precision, np.eye(col_precision.shape[0]))
-    return colour_rows(row_precision, white) @ lower
+    lower = color_rows(col_precision, np.eye(col_precision.shape[0]))
+    return color_rows(row_precision, white) @ lower
 
 
 def _width(n_features):

@@ -6,7 +6,7 @@ from sklearn.utils import Bunch
 
 from mnpca.datasets._matlab_stream import MatlabStream
 from mnpca.datasets._precision import rotate
-from mnpca.datasets._synthetic import colour_rows, upper_factors
+from mnpca.datasets._synthetic import color_rows, upper_factors
 
 #: Seeds of the paper's repeats.
 SMALL_RUNS, LARGE_RUNS = tuple(range(1, 11)), tuple(range(1, 6))
@@ -83,9 +83,9 @@ def _draw(centroids, sizes, c, densities, run):
     row_precision = _precision(stream, signal.shape[0], densities[0], c)
     col_precision = _precision(stream, signal.shape[1], densities[1], c)
     white = stream.normal(signal.shape)
-    lower = colour_rows(col_precision, np.eye(signal.shape[1]))
+    lower = color_rows(col_precision, np.eye(signal.shape[1]))
     return Bunch(
-        Y=signal + colour_rows(row_precision, white) @ lower,
+        Y=signal + color_rows(row_precision, white) @ lower,
         signal=signal,
         labels=labels,
         row_precision=row_precision,

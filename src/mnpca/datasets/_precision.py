@@ -55,7 +55,7 @@ def random_sparse_precision(size, density=0.01, condition=32.0, random_state=Non
 def chain_precision(size, correlation):
     """Precision of a stationary first-order autoregression with unit diagonal.
 
-    Neighbours i, i + 1 have lag-one correlation `correlation` before the scaling to a unit
+    Neighbors i, i + 1 have lag-one correlation `correlation` before the scaling to a unit
     diagonal; the precision is tridiagonal.
 
     Examples

@@ -35,7 +35,7 @@ def sample_matrix_normal(row_precision, col_precision, random_state=None, *, noi
     """
     rng = check_random_state(random_state)
     white = white_entries((row_precision.shape[0], col_precision.shape[0]), rng, noise)
-    return colour_rows(col_precision, colour_rows(row_precision, white).T).T
+    return color_rows(col_precision, color_rows(row_precision, white).T).T
 
 
 def white_entries(shape, rng, noise="gaussian"):
@@ -58,12 +58,12 @@ def white_entries(shape, rng, noise="gaussian"):
     raise ValueError(f"noise must be one of {NOISE_KINDS}, got {noise!r}.")
 
 
-def colour_rows(precision, white):
+def color_rows(precision, white):
     """Return L Z, with L the lower Cholesky factor of inv(precision), by component."""
-    coloured = white / np.sqrt(precision.diagonal())[:, None]
+    colored = white / np.sqrt(precision.diagonal())[:, None]
     for items, upper in upper_factors(precision):
-        coloured[items] = solve_triangular(upper, white[items], trans="T")
-    return coloured
+        colored[items] = solve_triangular(upper, white[items], trans="T")
+    return colored
 
 
 def upper_factors(precision):

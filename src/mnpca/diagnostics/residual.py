@@ -90,7 +90,7 @@ def _whiten_rows(matrix, precision):
 
 
 def _correlations(matrix):
-    """Correlations (without centring) of all pairs of rows."""
+    """Correlations (without centering) of all pairs of rows."""
     length = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit = matrix / np.where(length > 0, length, 1.0)
     return (unit @ unit.T)[np.triu_indices(len(matrix), k=1)]

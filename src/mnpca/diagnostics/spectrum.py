@@ -14,22 +14,22 @@ class Scree:
 
     Attributes
     ----------
-    generalised : array
-        Of the whitened, centred data, divided by sqrt(n) + sqrt(p): white noise of unit variance
+    generalized : array
+        Of the whitened, centered data, divided by sqrt(n) + sqrt(p): white noise of unit variance
         stays below 1.
     plain : array
-        Of the centred data, divided by the same edge and by the noise's root mean square.
+        Of the centered data, divided by the same edge and by the noise's root mean square.
     n_components : int
         Number of components the fit kept.
     """
 
-    generalised: np.ndarray
+    generalized: np.ndarray
     plain: np.ndarray
     n_components: int
 
 
 def scree(model, X, *, count=20):
-    """Return the leading `count` singular values of the training data, plain and generalised."""
+    """Return the leading `count` singular values of the training data, plain and generalized."""
     X = np.asarray(X, dtype=float)
     count = min(count, *X.shape)
     edge = np.sqrt(X.shape[0]) + np.sqrt(X.shape[1])
@@ -37,7 +37,7 @@ def scree(model, X, *, count=20):
     noise = np.sqrt(np.mean(residual**2)) or 1.0
     whitened = whiten(X - model.mean_, model.row_precision_, model.col_precision_)
     return Scree(
-        generalised=_leading(whitened, count) / edge,
+        generalized=_leading(whitened, count) / edge,
         plain=_leading(X - X.mean(axis=0), count) / (edge * noise),
         n_components=int(model.n_components_),
     )

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca.estimators._elsewhere import on_host
+from mnpca.estimators._array_api import on_host
 
 
 def training_view(model, X):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from mnpca.engines.arrays import lives_elsewhere
+from mnpca.engines.arrays import is_foreign_array
 from mnpca.engines.base import Engine
 
 __all__ = ["Engine", "engine_for", "is_dask", "reads_in_blocks"]
@@ -41,7 +41,7 @@ def engine_for(matrix: Any) -> Engine:
         from mnpca.engines.dense import DenseEngine
 
         return DenseEngine(matrix, matrix.dtype if matrix.dtype.kind == "f" else np.float64)
-    if lives_elsewhere(matrix):
+    if is_foreign_array(matrix):
         from mnpca.engines.array_api import ArrayEngine
 
         return ArrayEngine(matrix)

@@ -26,7 +26,7 @@ ALIGNED = 32
 
 
 class ArrayEngine:
-    """Everything that the flagship's loops ask of a matrix Y (n x p) on any device.
+    """Everything that MNPCA's loops ask of a matrix Y (n x p) on any device.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class ArrayEngine:
             total += to_numpy(self.xp.sum(squares, axis=0))
         return total / n
 
-    def standardised(self, offset: FloatArray, scale: FloatArray) -> "ArrayEngine":
+    def standardized(self, offset: FloatArray, scale: FloatArray) -> "ArrayEngine":
         """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32."""
         n, p = self.shape
         row = like(offset, self.matrix, self.xp.float64)[None, :]

@@ -28,7 +28,7 @@ def is_torch(array: Array) -> bool:
     return type(array).__module__.split(".")[0] == "torch"
 
 
-def lives_elsewhere(array: Any) -> bool:
+def is_foreign_array(array: Any) -> bool:
     """Tell whether an array belongs to a library other than NumPy, which computes on it."""
     if isinstance(array, np.ndarray | np.generic):
         return False

@@ -94,7 +94,7 @@ class Engine(Protocol):
     def column_mean_squares(self, offset: FloatArray) -> FloatArray:
         """Return the mean of ``(y_ij - offset_j)^2`` of every column j."""
 
-    def standardised(self, offset: FloatArray, scale: FloatArray) -> "Engine":
+    def standardized(self, offset: FloatArray, scale: FloatArray) -> "Engine":
         """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32.
 
         An engine that reads its matrix in pieces does so piece by piece, without a copy.

@@ -20,7 +20,7 @@ from mnpca.engines.threads import slices
 
 
 class ChunkedEngine:
-    """Everything that the flagship's loops ask of the data matrix, block by block.
+    """Everything that MNPCA's loops ask of the data matrix, block by block.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ class ChunkedEngine:
         """Return the mean of ``(y_ij - offset_j)^2`` of every column j."""
         return np.asarray(self.rows.total(_sums_of_squares, offset) / self.shape[0])
 
-    def standardised(self, offset: FloatArray, scale: FloatArray) -> "ChunkedEngine":
+    def standardized(self, offset: FloatArray, scale: FloatArray) -> "ChunkedEngine":
         """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32.
 
         It is computed once: from then on a pass reads half the bytes of the original, and
         whatever made the original (decompression, a lazy expression) is not repeated.
         """
-        return ChunkedEngine(self.rows.kept(_standardise, (offset, scale), np.float32))
+        return ChunkedEngine(self.rows.kept(_standardize, (offset, scale), np.float32))
 
     def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
         """Return the entries of the given rows and columns in float64."""
@@ -167,7 +167,7 @@ def _sums_of_squares(rows: FloatArray, offset: FloatArray) -> FloatArray:
     return np.asarray(sum(np.sum((rows[part] - offset) ** 2, axis=0) for part in parts))
 
 
-def _standardise(rows: FloatArray, shared: tuple[FloatArray, FloatArray]) -> FloatArray:
+def _standardize(rows: FloatArray, shared: tuple[FloatArray, FloatArray]) -> FloatArray:
     offset, scale = shared
     scaled = np.empty(rows.shape, np.float32)
     for part in slices(len(rows), BLOCK):

@@ -23,7 +23,7 @@ TALL = 4
 
 
 class DenseEngine:
-    """Everything that the flagship's loops ask of the data matrix Y (n x p).
+    """Everything that MNPCA's loops ask of the data matrix Y (n x p).
 
     Products with thin matrices come back in float64 whatever the matrix's own type; signals are
     pairs of thin factors (left, right) with the mean as a last column of ones in ``left``;
@@ -60,7 +60,7 @@ class DenseEngine:
         # Blocks of rows, so that no float64 copy of the data is ever made.
         return self._in_blocks().column_mean_squares(offset)
 
-    def standardised(self, offset: FloatArray, scale: FloatArray) -> "DenseEngine":
+    def standardized(self, offset: FloatArray, scale: FloatArray) -> "DenseEngine":
         """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32."""
         scaled = np.empty(self.shape, np.float32)
         for part in slices(len(scaled), BLOCK):

@@ -8,9 +8,9 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mnpca.engines import engine_for, is_dask, reads_in_blocks
-from mnpca.engines.arrays import lives_elsewhere, to_numpy
+from mnpca.engines.arrays import is_foreign_array, to_numpy
 from mnpca.estimators import _blocks
-from mnpca.estimators._elsewhere import (
+from mnpca.estimators._array_api import (
     checked_rows,
     floating_matrix,
     log_likelihood,
@@ -69,7 +69,7 @@ class MatrixNormalEstimator(
         Several matrices come back one under the other; `n_matrices_` is their number.
         """
         X, n_matrices = self._stacked(X)
-        if (self._elsewhere_input and lives_elsewhere(X)) or self._stays_outside_memory(X):
+        if (self._elsewhere_input and is_foreign_array(X)) or self._stays_outside_memory(X):
             X = validate_elsewhere(self, X)
         else:
             X = validate_training(
@@ -109,7 +109,7 @@ class MatrixNormalEstimator(
     def _validate_rows(self, X):
         """Check rows to project or to score."""
         X = without_mask(X)
-        if lives_elsewhere(X) or reads_in_blocks(X):
+        if is_foreign_array(X) or reads_in_blocks(X):
             return checked_rows(self, X)
         return validate_data(
             self,
@@ -130,13 +130,13 @@ class MatrixNormalEstimator(
         X : array of shape (n, p)
             Training matrix.
         mean : array of shape (p,)
-            Estimated mean row (zeros when the fit does not centre).
+            Estimated mean row (zeros when the fit does not center).
         low_rank : LowRank
             Factors of the denoised training matrix, the mean left out.
         components : array of shape (k, p)
             Loadings W', orthonormal in the metric B, signs fixed.
         singular_values : array of shape (k,)
-            Generalised singular values.
+            Generalized singular values.
         row_precision, col_precision : arrays, sparse arrays or LinearOperators
             A and B; estimates in the gauge ``logdet A = 0``, given metrics as they are.
         """
@@ -152,7 +152,7 @@ class MatrixNormalEstimator(
     def _store_row_distribution(self, X):
         """Estimate the distribution of an unseen row: noise variance and score covariance.
 
-        The generalised least squares scores of the training rows have covariance
+        The generalized least squares scores of the training rows have covariance
         C + s2 (W'BW)^-1; the noise variance s2 is the residual's mean square in the metric B.
         """
         n, p = X.shape
@@ -177,7 +177,7 @@ class MatrixNormalEstimator(
         self.score_covariance_ = (vectors * np.maximum(values, 0.0)) @ vectors.T
 
     def _squared_length(self, X):
-        """Return ``tr(R B R')`` with R the centred rows, a batch of rows at a time."""
+        """Return ``tr(R B R')`` with R the centered rows, a batch of rows at a time."""
         total = 0.0
         for batch in gen_batches(X.shape[0], ROWS_AT_ONCE):
             rows = _dense(X[batch]) - self.mean_
@@ -189,7 +189,7 @@ class MatrixNormalEstimator(
         return self.components_.shape[0]
 
     def transform(self, X):
-        """Project rows on the components by generalised least squares.
+        """Project rows on the components by generalized least squares.
 
         ``(X - mean) B W (W'BW)^-1``: the noise network among columns is taken into account, the
         training rows get no special treatment.
@@ -208,7 +208,7 @@ class MatrixNormalEstimator(
         X, n_matrices = self._stacked(X)
         X = self._validate_rows(X)
         loadings, mean = on_host(self.components_).T, on_host(self.mean_)
-        if lives_elsewhere(X):
+        if is_foreign_array(X):
             return project(X, gls_transform(self.col_precision_, loadings), mean)
         if reads_in_blocks(X):
             return _blocks.project(X, gls_transform(self.col_precision_, loadings), mean)
@@ -229,7 +229,7 @@ class MatrixNormalEstimator(
             In the type of the scores, float64 where they are whole numbers.
         """
         check_is_fitted(self)
-        if lives_elsewhere(X) or is_dask(X):
+        if is_foreign_array(X) or is_dask(X):
             X = floating_matrix(X)
         else:
             X = check_array(
@@ -240,7 +240,7 @@ class MatrixNormalEstimator(
             )
         check_scores(self, X)
         components, mean = on_host(self.components_), on_host(self.mean_)
-        if lives_elsewhere(X):
+        if is_foreign_array(X):
             return X @ placed(components, X) + placed(mean, X)
 
         def rows(scores):
@@ -284,7 +284,7 @@ class MatrixNormalEstimator(
             on_host(self.score_covariance_),
             self.noise_variance_,
         )
-        if lives_elsewhere(X):
+        if is_foreign_array(X):
             return log_likelihood(X, mean, *model)
         if reads_in_blocks(X):
             return _blocks.log_likelihood(X, mean, *model)

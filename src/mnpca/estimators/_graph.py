@@ -8,7 +8,7 @@ from scipy.sparse.linalg import LinearOperator
 def partial_correlations(precision):
     """Return ``-P_ij / sqrt(P_ii P_jj)`` off the diagonal, as a sparse array without one.
 
-    Metrics of generalised PCA need not be precisions; those that are none are refused.
+    Metrics of generalized PCA need not be precisions; those that are none are refused.
     """
     if isinstance(precision, LinearOperator) or precision.diagonal().min() <= 0:
         raise ValueError("The metric of this side is not a positive definite matrix: no network.")

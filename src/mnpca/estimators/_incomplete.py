@@ -9,8 +9,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca.engines import is_dask, reads_in_blocks
-from mnpca.engines.arrays import lives_elsewhere
-from mnpca.estimators._elsewhere import on_host
+from mnpca.engines.arrays import is_foreign_array
+from mnpca.estimators._array_api import on_host
 from mnpca.estimators._several import unstack
 from mnpca.estimators._validation import representable, without_mask
 from mnpca.model.effects import Covariates
@@ -47,7 +47,7 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         self.missing_ = self.completed_ = self.completed_std_ = None
         self.row_coef_ = self.col_coef_ = None
         self.row_covariates_ = self.row_covariates_mean_ = self.col_covariates_ = None
-        if lives_elsewhere(X) or is_dask(X):
+        if is_foreign_array(X) or is_dask(X):
             _refuse(row_covariates, col_covariates, "data outside NumPy")
             return None
         # The smallest entry is NaN where any is; a mask of all of X is made only where needed.
@@ -63,17 +63,17 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         _check_observed(missing)
         row = _covariates(row_covariates, len(X), "row_covariates", "rows")
         col = _covariates(col_covariates, X.shape[1], "col_covariates", "columns")
-        centred = self.center is not False
-        _check_freedom(np.column_stack([row, np.ones(len(row))]) if centred else row, "row")
+        centered = self.center is not False
+        _check_freedom(np.column_stack([row, np.ones(len(row))]) if centered else row, "row")
         _check_freedom(col, "col")
         if row_covariates is not None:
             self.row_covariates_ = row
-            self.row_covariates_mean_ = row.mean(axis=0) if centred else np.zeros(row.shape[1])
+            self.row_covariates_mean_ = row.mean(axis=0) if centered else np.zeros(row.shape[1])
             row = row - self.row_covariates_mean_
         if col_covariates is not None:
             self.col_covariates_ = col
         matrix = np.where(missing, 0.0, X.astype(np.float64, copy=False))
-        return Incomplete(matrix, missing, Covariates(row, col, centred))
+        return Incomplete(matrix, missing, Covariates(row, col, centered))
 
     def _fit_data(self, X, row_covariates, col_covariates):
         """Return what identifies the data of a fit in its checkpoints."""
@@ -102,7 +102,7 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         return self.transform(X, row_covariates=row_covariates)
 
     def transform(self, X, *, row_covariates=None):
-        """Project rows on the components by generalised least squares.
+        """Project rows on the components by generalized least squares.
 
         ``(X - mean) B W (W'BW)^-1``: the noise network among columns is taken into account, the
         training rows get no special treatment. A row with holes is projected from its observed
@@ -223,7 +223,7 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
 
         `least` is the number of observed cells that every row must have.
         """
-        if lives_elsewhere(X) or is_dask(X):
+        if is_foreign_array(X) or is_dask(X):
             raise ValueError(
                 "Covariates and missing values are understood in NumPy arrays only. Pass the rows "
                 f"as one ({'X.compute()' if is_dask(X) else 'X.cpu().numpy() in torch'})."
@@ -282,7 +282,7 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
 
 def _has_holes(X):
     """Tell whether array-like rows have a NaN; what is no matrix of numbers has none."""
-    if lives_elsewhere(X) or reads_in_blocks(X) or sp.issparse(X):
+    if is_foreign_array(X) or reads_in_blocks(X) or sp.issparse(X):
         return False
     try:
         return bool(np.isnan(np.asarray(without_mask(X), dtype=np.float64)).any())

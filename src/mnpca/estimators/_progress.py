@@ -5,8 +5,8 @@ import os
 import time
 
 from mnpca.engines import reads_in_blocks
-from mnpca.engines.arrays import lives_elsewhere
-from mnpca.estimators._elsewhere import fingerprint_rows
+from mnpca.engines.arrays import is_foreign_array
+from mnpca.estimators._array_api import fingerprint_rows
 from mnpca.persistence import (
     ModelFileError,
     fingerprint,
@@ -100,7 +100,7 @@ class ProgressMixin:
         """Return what must agree between a checkpoint and the fit that goes on from it."""
         params = self.get_params(deep=False)
         params = {name: value for name, value in params.items() if name not in FREE_PARAMS}
-        elsewhere = lives_elsewhere(X) or reads_in_blocks(X)
+        elsewhere = is_foreign_array(X) or reads_in_blocks(X)
         return {
             "class": type(self).__name__,
             "params": {name: fingerprint(value) for name, value in params.items()},

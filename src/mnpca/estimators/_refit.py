@@ -13,7 +13,7 @@ class RefitMixin(IncompleteMixin):
     """Fits incomplete matrices by `fit_again`.
 
     The estimator has ``_solver(data, rank)``, which makes the solver for `fit_again` from a first
-    completed and centred matrix, and ``_warn_unless_converged()``.
+    completed and centered matrix, and ``_warn_unless_converged()``.
     """
 
     def _store_history(self, fit):

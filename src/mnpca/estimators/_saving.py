@@ -5,7 +5,7 @@ import os
 
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca.estimators._elsewhere import on_host
+from mnpca.estimators._array_api import on_host
 from mnpca.persistence import ModelFileError, read_document, write_document
 
 MATRIX_MODELS = (

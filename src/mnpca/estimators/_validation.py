@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from mnpca.estimators._elsewhere import checked_training, same_rows
+from mnpca.estimators._array_api import checked_training, same_rows
 
 SAME_ROWS = (
     "All rows of X are the same, so there is neither signal nor noise to estimate. "

@@ -20,7 +20,7 @@ class DimensionFoldingPCA(AxesEstimator):
 
     Estimates ``Y_i = M + X Z_i W' + E_i`` with ``E_i ~ MN(0, inv A, inv B)``: every matrix is a
     small matrix Z_i of its own, seen through common loadings X of the rows and W of the columns.
-    The loadings minimise ``sum_i tr(A (Y_i - M - X Z_i W') B (Y_i - M - X Z_i W')')``, X and W in
+    The loadings minimize ``sum_i tr(A (Y_i - M - X Z_i W') B (Y_i - M - X Z_i W')')``, X and W in
     turn; A and B come from the residual plus what the signal has absorbed of the noise. With
     ``noise="identity"`` this is GLRAM, the two-sided two-dimensional PCA.
 
@@ -176,7 +176,7 @@ class DimensionFoldingPCA(AxesEstimator):
         return [None, *asked]
 
     def transform(self, X):
-        """Return the small matrices ``Z_i = X'A (Y_i - M) B W``, by generalised least squares.
+        """Return the small matrices ``Z_i = X'A (Y_i - M) B W``, by generalized least squares.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class DimensionFoldingPCA(AxesEstimator):
         X = self._validate_array(_matrices(X), reset=False)
         left = self.row_components_ @ self.row_precision_
         right = self.col_precision_ @ self.col_components_.T
-        return representable(X.dtype, lambda centred: left @ centred @ right, X - self.mean_)
+        return representable(X.dtype, lambda centered: left @ centered @ right, X - self.mean_)
 
     def inverse_transform(self, X):
         """Return the matrices ``M + X Z_i W'`` that have the given small matrices Z_i."""

@@ -1,4 +1,4 @@
-"""Generalised PCA with given metrics, as a scikit-learn estimator."""
+"""Generalized PCA with given metrics, as a scikit-learn estimator."""
 
 import contextlib
 import warnings
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.model.distance_metrics import laplacian_metric, smooth_metric
-from mnpca.model.gpca import CentredMatrix, gpca
+from mnpca.model.gpca import CenteredMatrix, gpca
 from mnpca.model.metric import as_metric
 from mnpca.selection.rank import choose_rank
 
@@ -55,7 +55,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
     solver : {"auto", "factor", "krylov", "power"}, default="auto"
         "factor" takes the SVD of the data multiplied by factors of the metrics. "krylov" needs
         products with X and the metrics only: for sparse X, for operators, and for few components
-        of large data. "power" is the generalised power method, one component at a time. "auto"
+        of large data. "power" is the generalized power method, one component at a time. "auto"
         takes the first or the second.
     max_iter : int, default=1000
         Largest number of rounds (krylov), or of iterations per component (power).
@@ -173,7 +173,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
             col_metric.check()
         data = X if sp.issparse(X) else X.astype(np.float64, copy=False)
         parts = gpca(
-            CentredMatrix(data, mean if self.center else None),
+            CenteredMatrix(data, mean if self.center else None),
             rank,
             row_metric,
             col_metric,

@@ -1,4 +1,4 @@
-"""MN-PCA by penalised likelihood, as a scikit-learn estimator."""
+"""MN-PCA by penalized likelihood, as a scikit-learn estimator."""
 
 import math
 import warnings
@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mnpca.engines.arrays import astype, inner, lives_elsewhere, namespace, to_numpy
+from mnpca.engines.arrays import astype, inner, is_foreign_array, namespace, to_numpy
+from mnpca.estimators._array_api import place_results
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._elsewhere import place_results
 from mnpca.estimators._refit import RefitMixin
-from mnpca.model.gauge import normalise_gauge
+from mnpca.model.gauge import normalize_gauge
 from mnpca.model.gpca import identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
@@ -24,8 +24,8 @@ from mnpca.model.objective import Penalty
 from mnpca.model.sparse import repeated, side_by_side
 from mnpca.selection.penalty import RULES, bic_path
 from mnpca.selection.rank import choose_rank
-from mnpca.solvers.likelihood import fit_likelihood
-from mnpca.solvers.low_rank_step import svd_start
+from mnpca.solvers.likelihood.fit import fit_likelihood
+from mnpca.solvers.likelihood.low_rank_step import svd_start
 from mnpca.solvers.missing.refit import Solution
 
 # A residual below this share of the data is rounding.
@@ -35,11 +35,11 @@ _ALPHA = [Interval(Real, 0, None, closed="left"), StrOptions(set(RULES)), "array
 
 
 class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
-    """PCA with correlated noise, by maximum penalised likelihood.
+    """PCA with correlated noise, by maximum penalized likelihood.
 
     Estimates ``Y = X W' + E`` with ``E ~ MN(0, inv A, inv B)``: a low-rank signal and two sparse
     noise networks, one among the samples (the zeros of A) and one among the features (of B). It
-    minimises::
+    minimizes::
 
         tr(B R'AR)/(np) - logdet(A)/n - logdet(B)/p
         + alpha_row |A|_1 / n + alpha_col |B|_1 / p + ridge (tr(X'AX) + tr(W'BW)) / (np)
@@ -66,7 +66,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         variance. A symmetric matrix gives every entry a penalty of its own: a mask has large
         entries where there may be no edge.
     penalize_diagonal : bool, default=True
-        Whether the diagonals of the precisions are penalised too.
+        Whether the diagonals of the precisions are penalized too.
     scale_free : bool, default=False
         Whether the penalty of a side is multiplied by the mean precision of the other,
         ``exp(logdet(B)/p)`` or ``exp(logdet(A)/n)``. The common scale of A and B is free; in the
@@ -81,7 +81,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         Where the descent begins: the truncated SVD of X as in the paper, that of X with rows and
         columns scaled to equal mean squares, or both; then the lower objective wins.
     low_rank_step : {"als", "closed"}, default="als"
-        How X and W are updated: by alternating least squares, or by generalised PCA at once.
+        How X and W are updated: by alternating least squares, or by generalized PCA at once.
     center : bool, default=True
         Whether to subtract the mean of every column. The paper's experiments do not.
     missing : {"em", "error"}, default="em"
@@ -103,7 +103,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
         each is positive.
     singular_values_ : ndarray of shape (n_components,)
-        Generalised singular values.
+        Generalized singular values.
     low_rank_ : LowRank
         Scores and loadings of the estimated signal, the mean left out.
     mean_ : ndarray of shape (n_features,)
@@ -232,7 +232,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         y : None
             Ignored.
         row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
-            Known covariates of the rows. Their effects are estimated by generalised least squares
+            Known covariates of the rows. Their effects are estimated by generalized least squares
             under the noise, together with the rest of the model.
         col_covariates : array-like of shape (n_features, n_col_covariates), default=None
             Known covariates of the columns.
@@ -263,7 +263,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
         with self._progress(rows, callback, checkpoint, resume_from) as (report, resume):
             fit = self._solve(data, rank, penalty, report, resume)
             self._store_history(fit)
-            row_precision, col_precision = normalise_gauge(
+            row_precision, col_precision = normalize_gauge(
                 *(_on_host(side) for side in (fit.row_precision, fit.col_precision))
             )
             parts = identify(
@@ -280,7 +280,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
             row_precision=row_precision,
             col_precision=col_precision,
         )
-        if lives_elsewhere(X):
+        if is_foreign_array(X):
             place_results(self, X)
         return self
 
@@ -310,7 +310,7 @@ class LikelihoodMNPCA(RefitMixin, MatrixNormalEstimator):
 
         def solve(data, report, resume):
             fit = self._solve(data, rank, penalty, report, resume)
-            return Solution(*normalise_gauge(fit.row_precision, fit.col_precision), fit)
+            return Solution(*normalize_gauge(fit.row_precision, fit.col_precision), fit)
 
         return solve
 
@@ -381,7 +381,7 @@ def _unit(data, residual):
 
 
 def _check_maximum_exists(n_matrices, sizes, rank, alpha):
-    """Refuse to maximise a likelihood without penalties that has no maximum."""
+    """Refuse to maximize a likelihood without penalties that has no maximum."""
     if np.any(alpha["col"]):
         return
     if rank > 0:
@@ -401,7 +401,7 @@ def _check_maximum_exists(n_matrices, sizes, rank, alpha):
 
 def _on_host(precision):
     """Return a precision as a sparse array in the host's memory."""
-    return sp.csr_array(to_numpy(precision)) if lives_elsewhere(precision) else precision
+    return sp.csr_array(to_numpy(precision)) if is_foreign_array(precision) else precision
 
 
 def _checked(alpha, size, name):

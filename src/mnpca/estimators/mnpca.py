@@ -1,4 +1,4 @@
-"""The flagship as a scikit-learn estimator."""
+"""`MNPCA` as a scikit-learn estimator."""
 
 import warnings
 from dataclasses import asdict
@@ -12,16 +12,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca.engines import is_dask
-from mnpca.engines.arrays import lives_elsewhere, namespace
+from mnpca.engines.arrays import is_foreign_array, namespace
 from mnpca.engines.threads import worker_threads
+from mnpca.estimators._array_api import place_results
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._elsewhere import place_results
 from mnpca.estimators._incomplete import IncompleteMixin
 from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.selection.choose_model import choose_model
 from mnpca.selection.incomplete import choose_incomplete_model
 from mnpca.selection.noise_structure import advice
-from mnpca.solvers.flagship.search import Settings
+from mnpca.solvers.mnpca.search import Settings
 
 #: A stage ends early below `tol`; one that ran to its end has settled below this multiple of it.
 UNSETTLED = 10.0
@@ -79,7 +79,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
         each is positive.
     singular_values_ : ndarray of shape (n_components,)
-        Generalised singular values.
+        Generalized singular values.
     mean_ : ndarray of shape (n_features,)
         Mean row, zeros where the model has none.
     low_rank_ : LowRank
@@ -220,7 +220,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         y : None
             Ignored.
         row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
-            Known covariates of the rows. Their effects are estimated by generalised least squares
+            Known covariates of the rows. Their effects are estimated by generalized least squares
             under the noise, together with the rest of the model.
         col_covariates : array-like of shape (n_features, n_col_covariates), default=None
             Known covariates of the columns.
@@ -271,7 +271,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
             chosen = chosen.chosen
         self.row_chunks_ = X.chunks[0] if is_dask(X) else None
         self._store_choice(chosen)
-        if lives_elsewhere(X):
+        if is_foreign_array(X):
             place_results(self, X)
         return self
 
@@ -303,7 +303,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
             low_rank=fit.low_rank,
             components=fit.loadings.T,
             singular_values=fit.singular_values,
-            row_precision=fit.row_noise.single.precision,
+            row_precision=fit.row_noise.base.precision,
             col_precision=fit.col_noise.precision,
         )
         self.model_check_ = {

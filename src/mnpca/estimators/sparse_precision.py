@@ -16,7 +16,7 @@ from mnpca.precision import choose_penalty, sparse_precision
 class SparsePrecision(SaveMixin, BaseEstimator):
     """Sparse inverse covariance of Gaussian samples (the graphical lasso).
 
-    Minimises ``-logdet(T) + tr(S T) + alpha sum_{i != j} |T_ij|``, S the covariance of the
+    Minimizes ``-logdet(T) + tr(S T) + alpha sum_{i != j} |T_ij|``, S the covariance of the
     samples. The zeros of the precision T are pairs of features that are independent given all
     others.
 
@@ -29,7 +29,7 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         Penalty, or the criterion that chooses it: the Bayesian information criterion or its
         extension for many features.
     penalize_diagonal : bool, default=False
-        Whether the diagonal is penalised too.
+        Whether the diagonal is penalized too.
     center : bool, default=True
         Whether to subtract the mean of every column.
     tol : float, default=1e-4
@@ -129,8 +129,8 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         """
         X = validate_training(self, X).astype(np.float64, copy=False)
         self.location_ = X.mean(axis=0) if self.center else np.zeros(X.shape[1])
-        centred = X - self.location_
-        covariance = centred.T @ centred / len(X)
+        centered = X - self.location_
+        covariance = centered.T @ centered / len(X)
         _check_variances(covariance, X)
         options = {
             "penalize_diagonal": self.penalize_diagonal,
@@ -182,8 +182,8 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        centred = X - self.location_
-        distance = representable(np.float64, _squared_lengths, centred, self.precision_)
+        centered = X - self.location_
+        distance = representable(np.float64, _squared_lengths, centered, self.precision_)
         constant = X.shape[1] * np.log(2.0 * np.pi) - logdet(self.precision_)
         return -0.5 * (distance + constant)
 

@@ -205,7 +205,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         return self.components_.shape[0]
 
     def transform(self, X):
-        """Project slices of the first axis on the components by generalised least squares.
+        """Project slices of the first axis on the components by generalized least squares.
 
         Parameters
         ----------
@@ -220,8 +220,8 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         X = self._validate_array(X, reset=False)
         return representable(X.dtype, self._project, X - self.mean_)
 
-    def _project(self, centred):
-        filtered = weighted_by(centred, [None, *self.precisions_[1:]])
+    def _project(self, centered):
+        filtered = weighted_by(centered, [None, *self.precisions_[1:]])
         return unfold(filtered, 0) @ unfold(self.components_, 0).T
 
     def inverse_transform(self, X):

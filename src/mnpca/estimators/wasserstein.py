@@ -8,9 +8,9 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mnpca.engines.arrays import astype, lives_elsewhere, namespace, to_numpy
+from mnpca.engines.arrays import astype, is_foreign_array, namespace, to_numpy
+from mnpca.estimators._array_api import place_results
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._elsewhere import place_results
 from mnpca.estimators._refit import RefitMixin
 from mnpca.model.wasserstein import DISCREPANCIES
 from mnpca.selection.rank import choose_rank
@@ -30,7 +30,7 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
         relaxed:   |Z|_F^2 / (np)^(1/2) - 2 |Z|_* / (np)^(1/4)
         original:  |Z|_F^4 / (np) - 2 |Z|_*^2 / (np)^(1/2)
 
-    plus ``alpha_row |A|_1 + alpha_col |B|_1`` is minimised [1]_ (``|.|_*`` is the nuclear norm).
+    plus ``alpha_row |A|_1 + alpha_col |B|_1`` is minimized [1]_ (``|.|_*`` is the nuclear norm).
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
     alpha_row, alpha_col : float, default=0.05
         Penalties of the two precisions; larger values give fewer edges.
     objective : {"relaxed", "original"}, default="relaxed"
-        What is minimised. The original has ``method="gradient"`` only.
+        What is minimized. The original has ``method="gradient"`` only.
     method : {"convex", "gradient"}, default="convex"
         ``convex``: proximal steps on A and B themselves, each of which lowers the objective, from
         the scales of the rows and columns; entries without an edge are exact zeros. The penalties
@@ -73,7 +73,7 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
         Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
         each is positive.
     singular_values_ : ndarray of shape (n_components,)
-        Generalised singular values.
+        Generalized singular values.
     low_rank_ : LowRank
         Scores and loadings of the estimated signal, the mean left out.
     mean_ : ndarray of shape (n_features,)
@@ -182,7 +182,7 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
         y : None
             Ignored.
         row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
-            Known covariates of the rows. Their effects are estimated by generalised least squares
+            Known covariates of the rows. Their effects are estimated by generalized least squares
             under the noise, together with the rest of the model.
         col_covariates : array-like of shape (n_features, n_col_covariates), default=None
             Known covariates of the columns.
@@ -222,7 +222,7 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
             row_precision=precision.row,
             col_precision=precision.col,
         )
-        if lives_elsewhere(X):
+        if is_foreign_array(X):
             place_results(self, X)
         return self
 

@@ -17,10 +17,10 @@ REASONS = {
     "does. The paper's figures are mostly far below its own PCA, some of them below chance; which "
     "scores it had we do not know.",
     "width": "The kernel's width (Gaussian) or degree (polynomial) is not in the paper; ours are "
-    "those that the usual toolbox recommends. On standardised features a Gaussian of width 1 makes "
+    "those that the usual toolbox recommends. On standardized features a Gaussian of width 1 makes "
     "nearly every row an island, and what is left depends on details.",
     "likelihood": "GPLVM's likelihood has many local minima; ours starts from PCA's scores, has "
-    "another optimiser, and beyond 500 rows is fitted to a choice of them.",
+    "another optimizer, and beyond 500 rows is fitted to a choice of them.",
     "convex": "The paper's figure is that of gradient steps that stop after 500 rounds, ours that "
     "of the convex method, which has other minima.",
     "metric": "The window of a Laplacian follows the density of the network that MN-PCA finds, and "

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import mnpca
-from mnpca.experiments.catalogue import EXPERIMENTS
+from mnpca.experiments.catalog import EXPERIMENTS
 from mnpca.experiments.deviations import deviations
 from mnpca.experiments.present import term_pairs
 from mnpca.experiments.store import RESULTS, ResultStore

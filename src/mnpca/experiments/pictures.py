@@ -47,7 +47,7 @@ def save_swiss(rows, path):
     for row, (data, (points, panels)) in enumerate(rows.items()):
         first = row * n_cols + 1
         axis = figure.add_subplot(len(rows), n_cols, first, projection="3d")
-        axis.scatter(*points.T, c=_colours(panels[0][2]), s=6)
+        axis.scatter(*points.T, c=_colors(panels[0][2]), s=6)
         axis.set_title(data, fontsize=9)
         for ticks in (axis.set_xticks, axis.set_yticks, axis.set_zticks):
             ticks([])
@@ -128,14 +128,14 @@ def _plain_numbers(axis, values):
     axis.set_minor_formatter(number if one_decade else NullFormatter())
 
 
-def _colours(labels):
-    """Give every group a colour that colour-blind readers can tell from the others."""
+def _colors(labels):
+    """Give every group a color that color-blind readers can tell from the others."""
     groups = np.unique(labels, return_inverse=True)[1]
     return np.array(COLOURS)[groups % len(COLOURS)]
 
 
 def _scatter(axis, scores, labels):
-    axis.scatter(scores[:, 0], scores[:, -1], c=_colours(labels), s=6)
+    axis.scatter(scores[:, 0], scores[:, -1], c=_colors(labels), s=6)
     axis.set_xticks([])
     axis.set_yticks([])
 

@@ -62,7 +62,7 @@ def present_scatter(store, cells, console):
 
 def present_swiss(store, cells, console):
     """Draw the rolls and their projections, and tell how well these separate them."""
-    metrics = ("nmi", "neighbours")
+    metrics = ("nmi", "neighbors")
     _table(
         store, cells, console, "swiss", "Swiss rolls", metrics, file_name="figure-swiss", digits=1
     )

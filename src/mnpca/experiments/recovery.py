@@ -141,7 +141,7 @@ def compute_noise(cell):
 def compute_swiss(cell):
     """Project two Swiss rolls to the plane, and tell how well that separates them.
 
-    Every coordinate is standardised, as the features of the real data are.
+    Every coordinate is standardized, as the features of the real data are.
     """
     arrangement, size = cell.data.split()
     data = make_two_swiss_rolls(int(_number(size)), arrangement=arrangement, random_state=cell.seed)
@@ -149,18 +149,18 @@ def compute_swiss(cell):
     scores = estimate(cell.method, data, seed=cell.seed).scores
     metrics = {
         "nmi": nmi(scores, data.labels),
-        "neighbours": neighbours_agree(scores, data.labels),
+        "neighbors": neighbors_agree(scores, data.labels),
     }
     if cell.seed != FIRST_SEED:
         return Outcome(metrics)
     return Outcome(metrics, arrays={"scores": scores, "labels": data.labels, "points": data.Y})
 
 
-def neighbours_agree(scores, labels, n_neighbours=5):
-    """Share (in per cent) of rows most of whose nearest neighbours are of their own group."""
+def neighbors_agree(scores, labels, n_neighbors=5):
+    """Share (in per cent) of rows most of whose nearest neighbors are of their own group."""
     standard = scores / scores.std(axis=0)
     nearest = (
-        NearestNeighbors(n_neighbors=n_neighbours).fit(standard).kneighbors(return_distance=False)
+        NearestNeighbors(n_neighbors=n_neighbors).fit(standard).kneighbors(return_distance=False)
     )
     own = (labels[nearest] == labels[:, None]).mean(axis=1)
     return float(100 * np.mean(own > 0.5))

@@ -1,6 +1,6 @@
 """From the name of a table or figure to its files."""
 
-from mnpca.experiments.catalogue import EXPERIMENTS, compute
+from mnpca.experiments.catalog import EXPERIMENTS, compute
 from mnpca.experiments.real import why_missing
 from mnpca.experiments.runner import run
 from mnpca.experiments.store import ResultStore

@@ -25,7 +25,7 @@ def mnpca(
     Parameters
     ----------
     adata : anndata.AnnData
-        Observations in rows. Normalised, log-transformed values suit the model; raw counts do
+        Observations in rows. Normalized, log-transformed values suit the model; raw counts do
         not. A sparse matrix is made dense.
     n_comps : int or "auto", default="auto"
         Number of components.
@@ -38,7 +38,7 @@ def mnpca(
     copy : bool, default=False
         Return a changed copy instead of changing `adata`.
     n_neighbors : int, default=15
-        Nearest neighbours of each observation among the scores.
+        Nearest neighbors of each observation among the scores.
     random_state : int, default=0
         Seed of the fit.
     **params
@@ -59,11 +59,11 @@ def mnpca(
             Parameters, singular values, noise variance, convergence, and the mean of the
             variables that took part.
         ``uns["KEY_neighbors"]``
-            Nearest neighbours among the scores: ``sc.tl.leiden(adata,
+            Nearest neighbors among the scores: ``sc.tl.leiden(adata,
             neighbors_key="mnpca_neighbors")``, the same for ``sc.tl.umap``. Absent where no
             component was found.
         ``uns["KEY_noise"]``
-            The noise network among observations as a neighbourhood graph, so that
+            The noise network among observations as a neighborhood graph, so that
             ``sc.tl.leiden(adata, neighbors_key="mnpca_noise")`` finds groups of observations that
             deviate together, such as batches.
 
@@ -91,7 +91,7 @@ def mnpca(
     adata.uns[key] = _description(model, layer, mask_var)
     _forget_graph(adata, f"{key}_neighbors")
     if scores.shape[1]:
-        _store_neighbours(adata, f"{key}_neighbors", scores, n_neighbors, representation)
+        _store_neighbors(adata, f"{key}_neighbors", scores, n_neighbors, representation)
     _store_noise_graph(adata, f"{key}_noise", model)
     return adata if copy else None
 
@@ -161,11 +161,11 @@ def _description(model, layer, mask_var):
     }
 
 
-def _store_neighbours(adata, key, scores, n_neighbors, representation):
-    """Store nearest neighbours among the scores.
+def _store_neighbors(adata, key, scores, n_neighbors, representation):
+    """Store nearest neighbors among the scores.
 
     The weight of a pair at distance d is exp(-d^2 / (2 s_i s_j)), with s_i the distance of an
-    observation's median neighbour; it is the larger of the two directions.
+    observation's median neighbor; it is the larger of the two directions.
     """
     n_neighbors = min(n_neighbors, len(scores) - 1)
     distances = kneighbors_graph(scores, n_neighbors, mode="distance")

@@ -35,7 +35,7 @@ def read_table(path, *, labels=None):
         CSV, TSV, Parquet, NPY, NPZ, MTX (Matrix Market) or H5AD, by its ending; gzipped too
         (``data.csv.gz``).
     labels : str, default=None
-        Column with the label of each row: it is set apart, not analysed. In an H5AD file a
+        Column with the label of each row: it is set apart, not analyzed. In an H5AD file a
         column of ``obs``.
 
     Returns

@@ -59,7 +59,7 @@ class MissingNoise:
     ) -> FloatArray:
         """Return the conditional mean of every missing cell.
 
-        It minimises ``tr(A E B E')`` over the missing cells. Conjugate gradients, with the
+        It minimizes ``tr(A E B E')`` over the missing cells. Conjugate gradients, with the
         diagonal ``a_ii b_jj`` of P as preconditioner, solve for it.
 
         Parameters
@@ -171,7 +171,7 @@ def sample_noise(
 ) -> FloatArray:
     """Draw ``E ~ MN(0, inv A, inv B)``."""
     white = rng.standard_normal((row_precision.shape[0], col_precision.shape[0]))
-    return _coloured(col_precision, _coloured(row_precision, white).T).T
+    return _colored(col_precision, _colored(row_precision, white).T).T
 
 
 def noise_variances(precision: Precision) -> FloatArray:
@@ -183,7 +183,7 @@ def noise_variances(precision: Precision) -> FloatArray:
     return variances
 
 
-def _coloured(precision: Precision, white: FloatArray) -> FloatArray:
+def _colored(precision: Precision, white: FloatArray) -> FloatArray:
     """Return ``L^-T Z`` with ``P = L L'``, by connected component."""
     precision = sp.csr_array(precision)
     noise: FloatArray = white / np.sqrt(precision.diagonal())[:, None]

@@ -1,4 +1,4 @@
-"""Generalised PCA with dense metrics, wherever the arrays live."""
+"""Generalized PCA with dense metrics, wherever the arrays live."""
 
 import math
 
@@ -12,7 +12,7 @@ from mnpca.model.low_rank import fix_signs
 def dense_gpca(
     data: Array, rank: int, row_precision: Array, col_precision: Array
 ) -> tuple[Gpca, float, float]:
-    """Return generalised PCA in the gauge logdet A = 0, with what it leaves and the gauge.
+    """Return generalized PCA in the gauge logdet A = 0, with what it leaves and the gauge.
 
     With A = La La' and B = Lb Lb' it is the SVD of ``La' Y Lb``; the sum of squares of the other
     singular values is what the signal leaves.

@@ -1,4 +1,4 @@
-"""Metrics from the distances between items, for generalised PCA without a noise estimate.
+"""Metrics from the distances between items, for generalized PCA without a noise estimate.
 
 Two choices of Allen, Grosenick and Taylor (2014) as the MN-PCA paper compares with them. Both take
 the Chebyshev distance ``D_ij = max_l |Y_il - Y_jl|`` between rows (of Y' for columns).
@@ -18,7 +18,7 @@ SMALLEST_DENSITY = 1e-4
 def smooth_metric(items: FloatArray) -> FloatArray:
     """Return ``exp(-D_ij^2 / 2)``.
 
-    It need not be positive semi-definite; generalised PCA then has no result and says so.
+    It need not be positive semi-definite; generalized PCA then has no result and says so.
 
     Parameters
     ----------

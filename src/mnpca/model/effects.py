@@ -1,4 +1,4 @@
-"""Effects of known covariates, by generalised least squares under the noise.
+"""Effects of known covariates, by generalized least squares under the noise.
 
 ``Y = Z G + H C' + rest + E`` with Z (n x r) known for the rows and C (p x s) for the columns.
 """

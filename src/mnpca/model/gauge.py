@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from mnpca.model.sparse import logdet
 
 
-def normalise_gauge(
+def normalize_gauge(
     row_precision: sp.csr_array, col_precision: sp.csr_array
 ) -> tuple[sp.csr_array, sp.csr_array]:
     """Scale the pair so that ``logdet A = 0``, the gauge in which fits are reported."""

@@ -1,4 +1,4 @@
-"""Generalised PCA: the best low-rank approximation in the metrics of rows and of columns."""
+"""Generalized PCA: the best low-rank approximation in the metrics of rows and of columns."""
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -7,9 +7,9 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.arrays import Array, astype, like, lives_elsewhere, namespace, to_numpy
+from mnpca.engines.arrays import Array, astype, is_foreign_array, like, namespace, to_numpy
 from mnpca.model.low_rank import LowRank, fix_signs
-from mnpca.model.metric import Metric, Root, not_semi_definite, orthonormalise
+from mnpca.model.metric import Metric, Root, not_semi_definite, orthonormalize
 
 GpcaSolver: TypeAlias = Literal["factor", "krylov", "power"]
 
@@ -34,7 +34,7 @@ class Gpca(NamedTuple):
         return LowRank(self.left * self.singular_values, self.right)
 
 
-class CentredMatrix:
+class CenteredMatrix:
     """``Y - 1 mean'`` by its products; a sparse Y stays sparse."""
 
     def __init__(self, matrix: Any, mean: FloatArray | None = None) -> None:
@@ -61,7 +61,7 @@ class CentredMatrix:
 
 
 def gpca(
-    data: CentredMatrix,
+    data: CenteredMatrix,
     n_components: int,
     row_metric: Metric,
     col_metric: Metric,
@@ -71,14 +71,14 @@ def gpca(
     max_iter: int = 1000,
     seed: int = 0,
 ) -> Gpca:
-    """Minimise ``tr((Y - U D V') B (Y - U D V')' A)`` with ``U'AU = I``, ``V'BV = I``, ``D >= 0``.
+    """Minimize ``tr((Y - U D V') B (Y - U D V')' A)`` with ``U'AU = I``, ``V'BV = I``, ``D >= 0``.
 
     Where a metric is only semi-definite, the part of U (V) that it does not see follows from the
     other factor, ``U = Y B V / d`` and ``V = Y' A U / d``.
 
     Parameters
     ----------
-    data : CentredMatrix of shape (n, p)
+    data : CenteredMatrix of shape (n, p)
         Y.
     n_components : int
         Number of components.
@@ -87,7 +87,7 @@ def gpca(
     solver : {"factor", "krylov", "power"}, default="factor"
         ``factor``: the SVD of Fa' Y Fb with A = Fa Fa', B = Fb Fb'. ``krylov``: block Krylov
         iterations in the two metrics; products only, all components together. ``power``: the
-        generalised power method, one component after the other (Allen, Grosenick and Taylor
+        generalized power method, one component after the other (Allen, Grosenick and Taylor
         2014).
     tol : float, default=1e-10
         Relative accuracy of the iterative solvers.
@@ -108,40 +108,40 @@ def truncated_svd(matrix: Any, n_components: int, *, mean: FloatArray | None = N
 
     The outcome is thin and lives in the host's memory, wherever the matrix does.
     """
-    if lives_elsewhere(matrix):
+    if is_foreign_array(matrix):
         return _svd_elsewhere(matrix, n_components, mean)
     small = min(matrix.shape) <= 500 and not sp.issparse(matrix)
     identity = (Metric(matrix.shape[0]), Metric(matrix.shape[1]))
-    data = CentredMatrix(matrix, mean)
+    data = CenteredMatrix(matrix, mean)
     return gpca(data, n_components, *identity, solver="factor" if small else "krylov")
 
 
 def _svd_elsewhere(matrix: Array, k: int, mean: FloatArray | None) -> Gpca:
     xp = namespace(matrix)
-    centred = astype(matrix, "float64")
+    centered = astype(matrix, "float64")
     if mean is not None:
-        centred = centred - like(mean, centred)[None, :]
-    u, values, vt = xp.linalg.svd(centred, full_matrices=False)
+        centered = centered - like(mean, centered)[None, :]
+    u, values, vt = xp.linalg.svd(centered, full_matrices=False)
     return _signed(to_numpy(u[:, :k]), to_numpy(values[:k]), to_numpy(vt[:k, :].T))
 
 
 def identify(
     scores: FloatArray, loadings: FloatArray, row_metric: Metric, col_metric: Metric
 ) -> Gpca:
-    """Bring ``X W'`` to the form ``U diag(d) V'`` of generalised PCA; the product stays.
+    """Bring ``X W'`` to the form ``U diag(d) V'`` of generalized PCA; the product stays.
 
     With Qx, Qw bases of X and W, orthonormal in A and B, this is the SVD of the k x k matrix
     ``(Qx' A X) (Qw' B W)'``.
     """
-    left = orthonormalise(scores, row_metric)
-    right = orthonormalise(loadings, col_metric)
+    left = orthonormalize(scores, row_metric)
+    right = orthonormalize(loadings, col_metric)
     core = (left.T @ row_metric.apply(scores)) @ (right.T @ col_metric.apply(loadings)).T
     u, values, vt = np.linalg.svd(core, full_matrices=False)
     k = scores.shape[1]
     return _signed(_pad(left @ u, k), np.pad(values, (0, k - len(values))), _pad(right @ vt.T, k))
 
 
-def _by_factors(data: CentredMatrix, k: int, row_root: Root, col_root: Root) -> Gpca:
+def _by_factors(data: CenteredMatrix, k: int, row_root: Root, col_root: Root) -> Gpca:
     whitened = row_root.adjoint(col_root.adjoint(data.dense().T).T)
     u, values, vt = scipy.linalg.svd(whitened, full_matrices=False, check_finite=False)
     u, values, v = u[:, :k], values[:k], vt[:k].T
@@ -155,17 +155,17 @@ def _by_factors(data: CentredMatrix, k: int, row_root: Root, col_root: Root) -> 
 
 
 def _by_krylov(
-    data: CentredMatrix, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
+    data: CenteredMatrix, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
 ) -> Gpca:
     """Rayleigh-Ritz on the spaces V, Y'AYB V, ..., restarted from the best vectors so far."""
     width = min(k + OVERSAMPLING, min(data.shape))
-    right = orthonormalise(_random((data.shape[1], width), seed), col)
+    right = orthonormalize(_random((data.shape[1], width), seed), col)
     n_iter, converged, values = 0, False, np.zeros(k)
     while not converged and n_iter < max_iter:
         n_iter += 1
         basis = _krylov_basis(data, right, row, col)
         images = data.times(col.apply(basis))
-        left = orthonormalise(images, row)
+        left = orthonormalize(images, row)
         u, ritz, vt = np.linalg.svd(left.T @ row.apply(images), full_matrices=False)
         left, right = left @ u[:, :k], basis @ vt.T[:, :width]
         previous, values = values, np.pad(ritz, (0, k))[:k]
@@ -178,12 +178,12 @@ def _by_krylov(
     return _finish(data, left, values, right[:, :k], row, col, n_iter, converged)
 
 
-def _krylov_basis(data: CentredMatrix, block: FloatArray, row: Metric, col: Metric) -> FloatArray:
+def _krylov_basis(data: CenteredMatrix, block: FloatArray, row: Metric, col: Metric) -> FloatArray:
     """Basis, orthonormal in B, of a block and of its images under Y'AYB and its powers."""
     basis = block
     for _ in range(DEPTH):
         block = data.adjoint(row.apply(data.times(col.apply(block))))
-        block = orthonormalise(block, col, against=basis)
+        block = orthonormalize(block, col, against=basis)
         if block.shape[1] == 0:
             break
         basis = np.column_stack([basis, block])
@@ -191,7 +191,7 @@ def _krylov_basis(data: CentredMatrix, block: FloatArray, row: Metric, col: Metr
 
 
 def _by_power(
-    data: CentredMatrix, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
+    data: CenteredMatrix, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
 ) -> Gpca:
     """One component after the other, each on what the earlier ones leave."""
     n, p = data.shape
@@ -210,7 +210,7 @@ def _by_power(
 
 
 def _power(
-    data: CentredMatrix,
+    data: CenteredMatrix,
     found: Gpca,
     v: FloatArray,
     row: Metric,
@@ -251,7 +251,7 @@ def _norm(x: FloatArray, metric: Metric) -> float:
 
 
 def _finish(
-    data: CentredMatrix,
+    data: CenteredMatrix,
     left: FloatArray,
     values: FloatArray,
     right: FloatArray,

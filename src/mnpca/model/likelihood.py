@@ -16,7 +16,7 @@ def row_log_likelihood(
     score_covariance: FloatArray,
     noise_variance: float,
 ) -> FloatArray:
-    """Log-density of each centred row under ``N(0, W C W' + s2 inv(B))``.
+    """Log-density of each centered row under ``N(0, W C W' + s2 inv(B))``.
 
     A row outside the training matrix is independent of the training rows; its scores have the
     covariance C that the training scores showed, its noise the average row variance s2. With

@@ -1,4 +1,4 @@
-"""Metrics of generalised PCA: positive semi-definite matrices in any form one may hold them."""
+"""Metrics of generalized PCA: positive semi-definite matrices in any form one may hold them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -202,7 +202,7 @@ def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:
     return Metric(size, matrix, name)
 
 
-def orthonormalise(x: FloatArray, metric: Metric, against: FloatArray | None = None) -> FloatArray:
+def orthonormalize(x: FloatArray, metric: Metric, against: FloatArray | None = None) -> FloatArray:
     """Return a basis Q of the columns of x with ``Q'MQ = I``, null directions of M dropped.
 
     With `against`, itself orthonormal in M, its span is taken out of the basis.

@@ -1,4 +1,4 @@
-"""The penalised negative log-likelihood that the likelihood algorithm minimises."""
+"""The penalized negative log-likelihood that the likelihood algorithm minimizes."""
 
 import math
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.arrays import inner, like, lives_elsewhere, namespace
+from mnpca.engines.arrays import inner, is_foreign_array, like, namespace
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import logdet, repeated
 
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """What the likelihood is penalised by.
+    """What the likelihood is penalized by.
 
     Attributes
     ----------
@@ -22,7 +22,7 @@ class Penalty:
         Weights of |A_ij| and |B_ij|: one for all entries, or a matrix. A weight of 0 switches the
         network of that side off, so that its precision stays the identity, unless `free`.
     diagonal : bool
-        Whether the diagonals are penalised too.
+        Whether the diagonals are penalized too.
     ridge : float
         Weight of ``tr(X'AX) + tr(W'BW)``.
     free : bool
@@ -142,7 +142,7 @@ def absolute_sum(
     precision: sp.csr_array, weight: float | FloatArray, include_diagonal: bool
 ) -> float:
     """Return ``sum_ij weight_ij |P_ij|``, over the off-diagonal entries or over all."""
-    if lives_elsewhere(precision):
+    if is_foreign_array(precision):
         xp = namespace(precision)
         sizes = xp.abs(precision) * (weight if np.ndim(weight) == 0 else like(weight, precision))
         diagonal = 0.0 if include_diagonal else xp.sum(xp.linalg.diagonal(sizes))

@@ -63,9 +63,9 @@ class _Pattern:
 
 
 def observed_scores(rows: FloatArray, precision: Precision, loadings: FloatArray) -> FloatArray:
-    """Return ``(W_o'B_o W_o)^-1 W_o'B_o y_o`` of each centred row; NaN marks holes.
+    """Return ``(W_o'B_o W_o)^-1 W_o'B_o y_o`` of each centered row; NaN marks holes.
 
-    The generalised least squares scores from the observed cells. In directions that these do
+    The generalized least squares scores from the observed cells. In directions that these do
     not show, the score of least length is taken.
     """
     scores = np.empty((len(rows), loadings.shape[1]))
@@ -78,7 +78,7 @@ def observed_scores(rows: FloatArray, precision: Precision, loadings: FloatArray
 
 
 def observed_log_likelihood(rows: FloatArray, model: RowModel) -> FloatArray:
-    """Log-density of the observed cells of each centred row; NaN marks holes."""
+    """Log-density of the observed cells of each centered row; NaN marks holes."""
     precision = model.col_precision
     whole = logdet(precision)
     densities = np.empty(len(rows))
@@ -100,7 +100,7 @@ def observed_log_likelihood(rows: FloatArray, model: RowModel) -> FloatArray:
 
 
 def predict_missing(rows: FloatArray, model: RowModel) -> tuple[FloatArray, FloatArray]:
-    """Fill the holes of centred rows by their conditional means; return variances too.
+    """Fill the holes of centered rows by their conditional means; return variances too.
 
     With ``V = (C^-1 + W_o'B_o W_o / s2)^-1`` the scores have mean ``V W_o'B_o y_o / s2`` and
     covariance V. A missing cell is ``L x - B_mm^-1 B_mo y_o + e``, ``L = W_m + B_mm^-1 B_mo W_o``,

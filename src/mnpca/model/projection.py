@@ -1,4 +1,4 @@
-"""Scores of rows, seen or unseen, by generalised least squares."""
+"""Scores of rows, seen or unseen, by generalized least squares."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def gls_scores(
 ) -> FloatArray:
     """Return ``X = (Y - 1 mean') B W (W'BW)^-1``.
 
-    It minimises ``tr((Y - 1 mean' - XW') B (Y - 1 mean' - XW')')``; the row precision does not
+    It minimizes ``tr((Y - 1 mean' - XW') B (Y - 1 mean' - XW')')``; the row precision does not
     enter, so the same formula serves unseen rows. Components without any loading have scores 0.
 
     Parameters
@@ -28,7 +28,7 @@ def gls_scores(
     loadings : array of shape (p, k)
         Loadings W.
     mean : array of shape (p,), default=None
-        Mean row, where the rows are not centred yet.
+        Mean row, where the rows are not centered yet.
     """
     weighted = col_precision @ loadings
     if mean is None:
@@ -42,7 +42,7 @@ def gls_scores(
 
 
 def gls_transform(col_precision: sp.csr_array | FloatArray, loadings: FloatArray) -> FloatArray:
-    """Return ``T = B W (W'BW)^-1``, so that the scores of centred rows are ``Y T``."""
+    """Return ``T = B W (W'BW)^-1``, so that the scores of centered rows are ``Y T``."""
     weighted = col_precision @ loadings
     transform: FloatArray = weighted @ np.linalg.pinv(loadings.T @ weighted, hermitian=True)
     return transform

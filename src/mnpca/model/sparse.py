@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.arrays import cholesky, lives_elsewhere
+from mnpca.engines.arrays import cholesky, is_foreign_array
 from mnpca.engines.arrays import logdet as dense_logdet
 
 
@@ -42,8 +42,10 @@ def blocks(matrix: sp.csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
 
 def repeated(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
     """Return the precision of `n_rows` rows: of several matrices with the same rows, one A each."""
-    copies = n_rows // precision.shape[0]
-    return precision if copies == 1 else sp.csr_array(sp.kron(sp.eye_array(copies), precision))
+    n_repeats = n_rows // precision.shape[0]
+    return (
+        precision if n_repeats == 1 else sp.csr_array(sp.kron(sp.eye_array(n_repeats), precision))
+    )
 
 
 def side_by_side(stacked: FloatArray, n_rows: int) -> FloatArray:
@@ -56,14 +58,14 @@ def side_by_side(stacked: FloatArray, n_rows: int) -> FloatArray:
 def logdet(precision: sp.csr_array) -> float:
     """Log-determinant of a sparse positive definite matrix, by Cholesky per component.
 
-    A dense matrix of another library than NumPy is factorised where it lives.
+    A dense matrix of another library than NumPy is factorized where it lives.
 
     Raises
     ------
     numpy.linalg.LinAlgError
         If the matrix is not positive definite.
     """
-    if lives_elsewhere(precision):
+    if is_foreign_array(precision):
         factor = cholesky(precision)
         if factor is None:
             raise np.linalg.LinAlgError("the matrix is not positive definite")

@@ -88,7 +88,7 @@ def whiteness(
     row_precision: sp.csr_array,
     col_precision: sp.csr_array,
     *,
-    copies: int = 1,
+    n_repeats: int = 1,
     seed: int = 0,
 ) -> Whiteness:
     """Measure the whiteness of ``A^(1/2) (Y - 1 mean' - signal) B^(1/2)``.
@@ -105,7 +105,7 @@ def whiteness(
         The fitted mean row and signal.
     row_precision, col_precision : sparse arrays
         A and B.
-    copies : int
+    n_repeats : int
         Number of matrices in Y; A covers all their rows.
     seed : int
         Of the sample of rows and columns.
@@ -113,7 +113,7 @@ def whiteness(
     engine = engine_for(observed)
     n, p = engine.shape
     rng = np.random.default_rng(seed)
-    rows, cols = _sample(n, rng, copies), _sample(p, rng)
+    rows, cols = _sample(n, rng, n_repeats), _sample(p, rng)
     whitened = _whitened_residual(engine, mean, low_rank, row_precision, col_precision, rows, cols)
     # The fit has taken this many directions out of the rows and out of the columns.
     taken = low_rank.left.shape[1] + int(np.any(mean))
@@ -122,11 +122,11 @@ def whiteness(
     singular_values = scipy.linalg.svdvals(whitened)
     size = float(np.sqrt(np.mean(whitened**2) * whitened.size / (n_free * p_free)))
     singular_values = singular_values[: min(n_free, p_free)] / max(size, np.finfo(float).tiny)
-    taken_copies = max(len(rows) * copies // n, 1)
+    taken_copies = max(len(rows) * n_repeats // n, 1)
     alike = np.concatenate(np.split(whitened, taken_copies), axis=1)
     row_correlation, row_linked = _correlation(alike, p_free * taken_copies)
     # Many matrices with few columns show the directions taken out of these as correlations.
-    hidden = taken_cols if copies > 1 else 0
+    hidden = taken_cols if n_repeats > 1 else 0
     col_correlation, col_linked = _correlation(whitened.T, n_free, hidden)
     return Whiteness(
         row_correlation=row_correlation,
@@ -185,13 +185,13 @@ def _correlation(items: FloatArray, n_observations: int, taken: int = 0) -> tupl
     return float(np.sqrt(max(excess, 0.0))), float(np.sum(squares > threshold)) / n_pairs
 
 
-def _sample(size: int, rng: np.random.Generator, copies: int = 1) -> IntArray:
+def _sample(size: int, rng: np.random.Generator, n_repeats: int = 1) -> IntArray:
     if size <= LARGEST_SAMPLE:
         return np.arange(size)
-    if copies == 1:
+    if n_repeats == 1:
         return np.sort(rng.choice(size, LARGEST_SAMPLE, replace=False))
-    items = size // copies
-    chosen = np.sort(rng.choice(copies, max(LARGEST_SAMPLE // items, 1), replace=False))
+    items = size // n_repeats
+    chosen = np.sort(rng.choice(n_repeats, max(LARGEST_SAMPLE // items, 1), replace=False))
     return np.asarray((items * chosen[:, None] + np.arange(items)).ravel())
 
 

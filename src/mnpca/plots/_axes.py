@@ -1,6 +1,6 @@
 """What the displays share."""
 
-#: Colours that stay apart for most kinds of colour vision (after Okabe and Ito).
+#: Colors that stay apart for most kinds of color vision (after Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5e4fa2", "#8c6d31")
 MUTED = "#9aa0a6"
 

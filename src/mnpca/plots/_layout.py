@@ -6,7 +6,7 @@ import numpy as np
 def force_layout(first, second, n_nodes, *, n_iter=250, seed=0):
     """Place nodes so that joined ones come close and others keep apart.
 
-    Fruchterman and Reingold's forces and cooling, with a pull to the centre that keeps separate
+    Fruchterman and Reingold's forces and cooling, with a pull to the center that keeps separate
     pieces in the picture.
 
     Parameters

@@ -19,7 +19,7 @@ class NoiseGraphDisplay:
     side : {"rows", "columns"}
         What the items are.
     labels : array, default=None
-        Group of each item: orders the matrix and colours the nodes; communities of the network
+        Group of each item: orders the matrix and colors the nodes; communities of the network
         do where there are none.
 
     Attributes
@@ -93,8 +93,8 @@ class NoiseGraphDisplay:
         )
         ax.add_collection(lines)
         group = self._groups()[nodes]
-        colour = [MUTED if g < 0 else COLOURS[g % len(COLOURS)] for g in group]
-        ax.scatter(places[:, 0], places[:, 1], s=26, color=colour, edgecolor="white", zorder=2)
+        color = [MUTED if g < 0 else COLOURS[g % len(COLOURS)] for g in group]
+        ax.scatter(places[:, 0], places[:, 1], s=26, color=color, edgecolor="white", zorder=2)
         if names is True or (names == "auto" and len(nodes) <= 40):
             for place, node in zip(places, nodes, strict=True):
                 # A dollar sign would start a formula.

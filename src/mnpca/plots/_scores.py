@@ -3,11 +3,11 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca.estimators._elsewhere import on_host
+from mnpca.estimators._array_api import on_host
 from mnpca.plots._axes import COLOURS, axes
 
 MARKERS = "os^D"
-#: Numeric labels with more values than this are shown on a colour scale.
+#: Numeric labels with more values than this are shown on a color scale.
 MAX_LEVELS = 12
 
 
@@ -19,7 +19,7 @@ class ScoresDisplay:
     scores : array of shape (n, k)
         Scores.
     labels : array of shape (n,), default=None
-        Group of each sample, one colour each; numbers of many values, on a colour scale.
+        Group of each sample, one color each; numbers of many values, on a color scale.
     components : tuple of int, default=(0, 1)
         Components on the two axes, from 0.
     title : str, default=None
@@ -85,7 +85,7 @@ class ScoresDisplay:
         groups, group = np.unique(labels, return_inverse=True)
         for number, name in enumerate(groups):
             chosen = group == number
-            # Where colours repeat, the shape of the dots tells the groups apart.
+            # Where colors repeat, the shape of the dots tells the groups apart.
             style = {
                 "color": COLOURS[number % len(COLOURS)],
                 "marker": MARKERS[number // len(COLOURS) % len(MARKERS)],

@@ -40,15 +40,15 @@ class SelectionDisplay:
     def plot(self, ax=None):
         """Draw the two screes; the edge of the noise is 1."""
         ax = axes(ax)
-        number = np.arange(1, len(self.scree.generalised) + 1)
+        number = np.arange(1, len(self.scree.generalized) + 1)
         ax.plot(number, self.scree.plain, "o-", color=MUTED, ms=4, lw=1, label="PCA")
         ax.plot(
-            number, self.scree.generalised, "o-", color=COLOURS[0], ms=5, lw=1.2, label="whitened"
+            number, self.scree.generalized, "o-", color=COLOURS[0], ms=5, lw=1.2, label="whitened"
         )
         kept = number <= self.scree.n_components
         ax.plot(
             number[kept],
-            self.scree.generalised[kept],
+            self.scree.generalized[kept],
             "o",
             color=COLOURS[1],
             ms=7,

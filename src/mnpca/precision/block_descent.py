@@ -1,7 +1,7 @@
 """One connected component: block coordinate descent on the covariance, then a certificate.
 
 After Friedman, Hastie and Tibshirani (2008), Biostatistics 9: column j of the covariance is the
-fit of a lasso of variable j on the others. No factorisation is needed until the end.
+fit of a lasso of variable j on the others. No factorization is needed until the end.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def solve_component(
         if pair is not None:
             return pair
     if not problem.alpha.any():
-        return _solve_unpenalised(problem)
+        return _solve_unpenalized(problem)
     goal = tol * problem.size
     scale = min(tol, LOOSEST)
     few = max_sweeps
@@ -201,7 +201,7 @@ def _solve_pair(problem: Problem) -> ComponentSolution | None:
     return ComponentSolution(iterate, Certificate(rows, 2.0, logdet, 0.0, 0.0), 1)
 
 
-def _solve_unpenalised(problem: Problem) -> ComponentSolution:
+def _solve_unpenalized(problem: Problem) -> ComponentSolution:
     """Without penalty the precision is the inverse of S, if S has one."""
     W = problem.covariance.copy()
     np.fill_diagonal(W, problem.diagonal)

@@ -1,11 +1,11 @@
 """Duality gap of a pair of iterates.
 
 The dual of min -logdet T + tr(S T) + |alpha o T|_1 is max logdet W + p over |W - S| <= alpha
-(equality on an unpenalised diagonal). A point with W = S + alpha sign(T) on the support of T has
+(equality on an unpenalized diagonal). A point with W = S + alpha sign(T) on the support of T has
 tr(S T) + |alpha o T|_1 = tr(T W), so that the gap of the pair is the sum of l - log(1 + l) over
 the eigenvalues l of T W - I. There are two ways to it:
 
-- by factors: one Cholesky factorisation each for logdet T and logdet W;
+- by factors: one Cholesky factorization each for logdet T and logdet W;
 - by the product T W, which is cheaper for a sparse T. With T or W definite the eigenvalues are
   real, their squares add up to q^2 = tr((T W - I)^2), and (l - log(1 + l)) / l^2 falls with l: the
   gap is at most -q - log(1 - q). The Frobenius norm of T W - I, in any units of the variables,
@@ -33,10 +33,10 @@ from mnpca.precision.iterate import Iterate, Sparse
 from mnpca.precision.problem import Problem
 from mnpca.precision.result import log_determinant
 
-# Up to this share of nonzeros a product with T costs less than a factorisation.
+# Up to this share of nonzeros a product with T costs less than a factorization.
 SPARSE = 1.0 / 12.0
 # A bound of so many times the gap to reach falls below it in a sweep, which costs less than the two
-# factorisations that tell the gap itself.
+# factorizations that tell the gap itself.
 NEARLY = 2.0
 
 
@@ -156,7 +156,7 @@ def _by_product(
 def by_factors(
     problem: Problem, iterate: Iterate, goal: float, dual: float, work: Array
 ) -> Certificate:
-    """Bound the gap of an iterate by two factorisations, given the best dual objective so far."""
+    """Bound the gap of an iterate by two factorizations, given the best dual objective so far."""
     B, theta = iterate.B, iterate.theta
     cost = float(fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work))
     logdet = log_determinant(work)

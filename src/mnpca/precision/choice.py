@@ -56,7 +56,7 @@ def choose_penalty(
     criterion : {"bic", "ebic"}, default="ebic"
         Which criterion.
     penalize_diagonal : bool, default=False
-        Whether the diagonal is penalised too.
+        Whether the diagonal is penalized too.
     tol : float, default=1e-4
         Relative duality gap, as in :func:`sparse_precision`.
     max_iter : int, default=1000

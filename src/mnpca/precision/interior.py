@@ -1,6 +1,6 @@
 """Interior-point method on the dual: slow and small, but it does not mind ill-conditioning.
 
-Maximises logdet W + mu sum_ij log(alpha_ij^2 - (W_ij - S_ij)^2) over the off-diagonal entries for
+Maximizes logdet W + mu sum_ij log(alpha_ij^2 - (W_ij - S_ij)^2) over the off-diagonal entries for
 falling mu (Boyd and Vandenberghe 2004, chapter 11), by steps with the whole Hessian of logdet and a
 primal-dual curvature of the bounds. W stays feasible and definite, so that every iterate bounds the
 optimum; its inverse T is the precision, and 2 T_ij the difference of the bounds' multipliers.
@@ -136,7 +136,7 @@ def _newton_step(
     fill_hessian(T, pairs.rows, pairs.columns, hessian)
     curvature = np.einsum("ii->i", hessian)
     curvature += (np.maximum(pull, 0.0) + other) * above + (np.maximum(-pull, 0.0) + other) * below
-    # With a diagonal of one the factorisation copes with entries of any size.
+    # With a diagonal of one the factorization copes with entries of any size.
     unit = 1.0 / np.sqrt(curvature)
     hessian *= unit
     hessian *= unit[:, None]

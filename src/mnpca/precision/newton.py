@@ -4,7 +4,7 @@ The orthant-based Newton method of Oztoprak, Nocedal, Rennie and Olsen (2012), N
 free entries and with their signs fixed the objective is smooth; its Newton equation is solved by
 conjugate gradients, and entries that would change sign in the line search stop at zero.
 
-It is made of matrix products and Cholesky factorisations alone, so the same lines run on arrays
+It is made of matrix products and Cholesky factorizations alone, so the same lines run on arrays
 of any library: they finish what block descent could not certify, and solve large components on
 an accelerator.
 """
@@ -125,7 +125,7 @@ def newton(
     max_iter: int = MAX_ITERATIONS,
     effort: Effort = THOROUGH,
 ) -> NewtonPoint:
-    """Minimise from the positive definite T until the duality gap is at most goal, if it can."""
+    """Minimize from the positive definite T until the duality gap is at most goal, if it can."""
     smooth = _Smooth.of(problem)
     value, factor = smooth.at(T)
     if factor is None:
@@ -186,14 +186,14 @@ def _step(smooth: _Smooth, T: Array, W: Array, value: float, effort: Effort) -> 
     xp = namespace(T)
     zero = xp.zeros_like(T)
     gradient = smooth.linear - W
-    penalised = smooth.penalty > 0
+    penalized = smooth.penalty > 0
     free = (T != 0) | (xp.abs(gradient) > smooth.penalty)
     orthant = xp.where(T != 0, xp.sign(T), -xp.sign(gradient))
     slope = xp.where(free, gradient + smooth.penalty * orthant, zero)
     for _ in range(effort.solves):
         direction = _direction(T, W, slope, free, effort)
         # An entry at zero that would leave on the wrong side stays, and the others solve again.
-        wrong = free & (T == 0) & penalised & (direction * orthant < 0)
+        wrong = free & (T == 0) & penalized & (direction * orthant < 0)
         if not bool(xp.any(wrong)):
             break
         free = free & ~wrong
@@ -201,7 +201,7 @@ def _step(smooth: _Smooth, T: Array, W: Array, value: float, effort: Effort) -> 
 
     def newton_trial(size: float) -> Array:
         trial = T + size * direction
-        return xp.where((trial * orthant < 0) & penalised, zero, trial)
+        return xp.where((trial * orthant < 0) & penalized, zero, trial)
 
     def expected(trial: Array) -> float:
         return 1e-4 * float(xp.sum(slope * (trial - T)))

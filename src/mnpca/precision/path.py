@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mnpca.engines.arrays import lives_elsewhere
+from mnpca.engines.arrays import is_foreign_array
 from mnpca.precision._types import Array, Index
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution
 from mnpca.precision.blocks import Component
@@ -35,7 +35,7 @@ def sparse_precision_path(
     alphas : array-like of shape (n_alphas,)
         Scalar penalties, in any order. They are solved from the largest to the smallest.
     penalize_diagonal : bool, default=False
-        Whether the diagonal is penalised too.
+        Whether the diagonal is penalized too.
     tol : float, default=1e-4
         Relative duality gap, as in :func:`sparse_precision`.
     init : PrecisionResult, optional
@@ -60,7 +60,7 @@ def sparse_precision_path(
     order = np.argsort(-alphas, kind="stable")
     step = (
         _steps_elsewhere(S, penalize_diagonal, tol, init)
-        if lives_elsewhere(S)
+        if is_foreign_array(S)
         else Walk(check_covariance(S), penalize_diagonal, tol, init).step
     )
     results = dict(zip(order.tolist(), map(step, alphas[order]), strict=True))

@@ -40,7 +40,7 @@ def refit_on_support(
 ) -> PrecisionResult:
     """Gaussian maximum likelihood precision with zeros outside a graph.
 
-    Minimises ``-logdet(T) + tr(S T)`` subject to ``T_ij = 0`` where ``support_ij`` is zero, by
+    Minimizes ``-logdet(T) + tr(S T)`` subject to ``T_ij = 0`` where ``support_ij`` is zero, by
     connected component of the graph.
 
     Parameters
@@ -169,12 +169,12 @@ def _sweep(problem: Problem, edges: Any, tol: float, iterate: Iterate) -> Compon
     target, total, dual = 0.3 * goal, 0, -np.inf
     work = np.empty_like(iterate.W)
     iterate.B *= edges.toarray()
-    indptr, neighbours = edges.indptr.astype(np.int64), edges.indices.astype(np.int64)
+    indptr, neighbors = edges.indptr.astype(np.int64), edges.indices.astype(np.int64)
     for _ in range(MAX_CERTIFICATES):
         sweeps, _, ok = refit_sweeps(
             problem.covariance,
             indptr,
-            neighbours,
+            neighbors,
             iterate.W,
             iterate.B,
             iterate.theta,

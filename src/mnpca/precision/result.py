@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mnpca.engines import arrays
-from mnpca.engines.arrays import lives_elsewhere, to_numpy
+from mnpca.engines.arrays import is_foreign_array, to_numpy
 from mnpca.precision._kernels.inverse import invert
 from mnpca.precision._types import Array, Index
 from mnpca.precision.blocks import Block, Blocks
@@ -62,7 +62,7 @@ class PrecisionResult:
         }
 
     def _stored_precision(self) -> Any:
-        return to_numpy(self.precision) if lives_elsewhere(self.precision) else self.precision
+        return to_numpy(self.precision) if is_foreign_array(self.precision) else self.precision
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> PrecisionResult:
@@ -101,7 +101,7 @@ class PrecisionResult:
     @cached_property
     def covariance(self) -> Array:
         """Inverse of ``precision``: a dense array, computed by component at first use."""
-        if lives_elsewhere(self.precision):
+        if is_foreign_array(self.precision):
             dense: Array = arrays.inverse(arrays.cholesky(self.precision))
             return dense
         p = self.precision.shape[0]

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from scipy import sparse
 
-from mnpca.engines.arrays import lives_elsewhere
+from mnpca.engines.arrays import is_foreign_array
 from mnpca.precision._kernels.blocks import join_rows
 from mnpca.precision._types import Array, Index
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
@@ -36,7 +36,7 @@ def sparse_precision(
 ) -> PrecisionResult:
     """Sparse precision matrix of a covariance (the graphical lasso).
 
-    Minimises ``-logdet(T) + tr(S T) + sum_ij alpha_ij |T_ij|`` over positive definite T.
+    Minimizes ``-logdet(T) + tr(S T) + sum_ij alpha_ij |T_ij|`` over positive definite T.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def sparse_precision(
     alpha : float or array-like of shape (p, p)
         Penalty, not negative; a matrix must be symmetric.
     penalize_diagonal : bool, default=False
-        Whether the diagonal is penalised too.
+        Whether the diagonal is penalized too.
     tol : float, default=1e-4
         The result's duality gap is at most ``tol * p``: the gap is relative to p, the value of
         ``tr(S T) + |alpha o T|_1`` at the optimum, so that the test does not depend on units.
@@ -83,8 +83,8 @@ def sparse_precision(
     [[0, 1], [2]]
     """
     tol = check_tolerance(tol)
-    if lives_elsewhere(S):
-        from mnpca.precision.elsewhere import solve_elsewhere  # which uses this function
+    if is_foreign_array(S):
+        from mnpca.precision.array_api import solve_elsewhere  # which uses this function
 
         return solve_elsewhere(S, alpha, penalize_diagonal, tol, init, max_iter)
     problem, labels = make_problem(S, alpha, penalize_diagonal)
@@ -96,7 +96,7 @@ def sparse_precision(
 
 def check_start(init: PrecisionResult, p: int, *, elsewhere: bool = False) -> None:
     """Raise unless init is a result for p variables, in other memory than NumPy's or not."""
-    if lives_elsewhere(init.precision) != elsewhere:
+    if is_foreign_array(init.precision) != elsewhere:
         raise ValueError("init lives in other memory than S; pass a result for the same kind of S.")
     if init.precision.shape != (p, p):
         raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")

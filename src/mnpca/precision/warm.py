@@ -32,7 +32,7 @@ WARM_CERTIFICATE, LINE_CERTIFICATE = 7.0, 50.0
 WARM_INNER, LINE_INNER, NEAR_INNER = 0.5, 6e-3, 1.5
 # Above this progress, a first sweep from a line is followed by half a sweep.
 UNSURE = 28.0
-# Up to so many variables, or with a sparse precision, a certificate without factorisations is the
+# Up to so many variables, or with a sparse precision, a certificate without factorizations is the
 # cheaper one.
 FEW = 150
 # T W - I as a whole gives a sharper bound, which is worth its memory for few or for so many

@@ -16,7 +16,7 @@ MAX_ITEMS = 20_000
 
 
 def network_section(model, side, labels):
-    """Return one network; `labels` order its heat map and colour its nodes."""
+    """Return one network; `labels` order its heat map and color its nodes."""
     edges = network_edges(model, side)
     names = item_names(model, side)
     community = communities(edges)

@@ -12,7 +12,7 @@ def scree_section(model, X):
     """Return the leading singular values in units of the noise edge."""
     values = scree(model, X)
     return {
-        "generalised": short(values.generalised),
+        "generalized": short(values.generalized),
         "plain": short(values.plain),
         "kept": values.n_components,
         "requested": str(model.get_params(deep=False).get("n_components")),

@@ -11,7 +11,7 @@ from mnpca.report._numbers import short
 #: Points drawn and components offered at most.
 MAX_POINTS = 4000
 MAX_COMPONENTS = 10
-#: More groups than colours: the smaller ones share a colour.
+#: More groups than colors: the smaller ones share a color.
 MAX_GROUPS = 9
 MAX_NAME = 300
 

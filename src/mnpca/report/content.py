@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca.diagnostics import training_view
-from mnpca.estimators._elsewhere import on_host
+from mnpca.estimators._array_api import on_host
 from mnpca.report._facts import cards, settings, story, versions
 from mnpca.report._networks import network_section
 from mnpca.report._residual import (
@@ -31,7 +31,7 @@ def collect(
     X : array-like of shape (n, p)
         The training data.
     labels : array of shape (n,), default=None
-        Group or value of each row, for colours and order.
+        Group or value of each row, for colors and order.
     label_name : str, default=None
         What the labels are.
     scaled : bool, default=False

@@ -8,10 +8,10 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines import Engine
-from mnpca.solvers.flagship.fit import FlagshipFit, as_fit
-from mnpca.solvers.flagship.iterate import LEAST_SPREAD, Iterate, spreads
-from mnpca.solvers.flagship.prepared import Prepared
-from mnpca.solvers.flagship.search import FROM_SCALES, Search, Settings
+from mnpca.solvers.mnpca.fit import MNPCAFit, as_fit
+from mnpca.solvers.mnpca.iterate import LEAST_SPREAD, Iterate, spreads
+from mnpca.solvers.mnpca.search import FROM_SCALES, Search, Settings
+from mnpca.solvers.mnpca.standardized import StandardizedData
 from mnpca.solvers.progress import Progress, Report, State
 
 #: More components than this are never proposed.
@@ -35,7 +35,7 @@ class RankTrial:
     rank : int
         Components of the fit.
     strengths : array of shape (rank,)
-        Generalised singular values in units of ``sqrt n + sqrt p``, where those of pure noise end.
+        Generalized singular values in units of ``sqrt n + sqrt p``, where those of pure noise end.
     spreads : array of shape (rank,)
         The smaller of ``3 / (n sum x^4)`` and ``3 / (p sum w^4)`` over a component's vectors of
         unit length: about one where it lives on all rows and columns, ``3 / q`` on a single one.
@@ -104,7 +104,7 @@ class RankTrial:
 
 def fit_auto_rank(
     Y: Any, settings: Settings, report: Report, resume: State | None = None
-) -> tuple[FlagshipFit, list[RankTrial]]:
+) -> tuple[MNPCAFit, list[RankTrial]]:
     """Fit with the largest rank whose components all are signal, while one more is not.
 
     A first guess counts the good components under row and column scales alone, or, where that
@@ -120,18 +120,18 @@ def fit_auto_rank(
     settings : Settings
         Of the fits; its rank is ignored.
     report, resume
-        As in `fit_flagship`.
+        As in `fit_mnpca`.
 
     Returns
     -------
-    fit : FlagshipFit
+    fit : MNPCAFit
         At the chosen rank, which may be 0.
     trials : list of RankTrial
         In the order they were made.
     """
-    prepared = Prepared.of(Y, settings.center, settings.col_structure)
-    settings = replace(settings, center=prepared.center)
-    return _RankSearch(prepared.engine, settings, prepared, report, resume).run()
+    standardized = StandardizedData.of(Y, settings.center, settings.col_structure)
+    settings = replace(settings, center=standardized.center)
+    return _RankSearch(standardized.engine, settings, standardized, report, resume).run()
 
 
 class _RankSearch:
@@ -141,13 +141,13 @@ class _RankSearch:
         self,
         engine: Engine,
         settings: Settings,
-        prepared: Prepared,
+        standardized: StandardizedData,
         report: Report,
         resume: State | None,
     ):
         self.engine = engine
         self.settings = settings
-        self.prepared = prepared
+        self.standardized = standardized
         self.report = report
         self.resume = resume
         self.most = largest_rank(engine.shape)
@@ -164,7 +164,7 @@ class _RankSearch:
             accepted = replace(settings, rank=int(own["rank"]))
             self.accepted = Search.unpack(engine, accepted, own)
 
-    def run(self) -> tuple[FlagshipFit, list[RankTrial]]:
+    def run(self) -> tuple[MNPCAFit, list[RankTrial]]:
         """Walk, then fit the accepted rank to the end."""
         low, high = 0, self.most + 1
         rank = self._guess()
@@ -180,7 +180,7 @@ class _RankSearch:
         if search is None or search.settings.rank != low:
             search = self._open(low)
         best = search.run(self._reporter(search))
-        return as_fit(best, search, self.prepared), self.trials
+        return as_fit(best, search, self.standardized), self.trials
 
     def _guess(self) -> int:
         """Count the good components of a fit with as many as there may be, hardly begun."""
@@ -257,9 +257,9 @@ def largest_rank(shape: tuple[int, ...]) -> int:
 
 def guess_rank(Y: Any, settings: Settings) -> int:
     """Count the good components under row and column scales alone; quick and rough."""
-    prepared = Prepared.of(Y, settings.center, settings.col_structure)
-    settings = replace(settings, rank=largest_rank(Y.shape), center=prepared.center)
-    trial = RankTrial.of(Search.begin(prepared.engine, settings).current)
+    standardized = StandardizedData.of(Y, settings.center, settings.col_structure)
+    settings = replace(settings, rank=largest_rank(Y.shape), center=standardized.center)
+    trial = RankTrial.of(Search.begin(standardized.engine, settings).current)
     # Under strongly correlated noise everything looks like a component.
     return 1 if 1 < trial.n_good == trial.rank else trial.n_good
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from mnpca._typing import BoolArray
 from mnpca.engines import Engine, engine_for
+from mnpca.noise.estimate import Structure
 from mnpca.selection.auto_rank import RankTrial, fit_auto_rank, guess_rank
 from mnpca.selection.noise_structure import NoiseTrial, graph_is_right, variances_are_noise
-from mnpca.solvers.flagship.fit import FlagshipFit, fit_flagship
-from mnpca.solvers.flagship.noise_step import Structure
-from mnpca.solvers.flagship.robust import clean_cells
-from mnpca.solvers.flagship.search import Settings
+from mnpca.solvers.mnpca.fit import MNPCAFit, fit_mnpca
+from mnpca.solvers.mnpca.robust import clean_cells
+from mnpca.solvers.mnpca.search import Settings
 from mnpca.solvers.progress import Progress, Report, State, silent
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ class ChosenModel:
 
     Attributes
     ----------
-    fit : FlagshipFit
+    fit : MNPCAFit
         The model.
     data : array or Engine of shape (n, p)
         What was fitted: the observations, outliers replaced by the signal.
@@ -37,7 +37,7 @@ class ChosenModel:
         None where no outliers were looked for.
     """
 
-    fit: FlagshipFit
+    fit: MNPCAFit
     data: Any
     rank_trials: list[RankTrial] | None
     noise_trials: list[NoiseTrial]
@@ -69,7 +69,7 @@ def choose_model(
     robust : bool
         Whether to find and replace gross outliers first.
     report, resume
-        As in `fit_flagship`. Short fits that were complete are repeated on resuming.
+        As in `fit_mnpca`. Short fits that were complete are repeated on resuming.
     """
     steps = _Steps(report, resume)
     if not robust:
@@ -139,7 +139,7 @@ class _Chooser:
         else:
             fit = self.steps.run(
                 label,
-                lambda report, resume: fit_flagship(
+                lambda report, resume: fit_mnpca(
                     self.engine,
                     rank,
                     noise=structure,
@@ -156,7 +156,7 @@ class _Chooser:
 
 
 class _Steps:
-    """Runs labelled fits; the one that was interrupted goes on where it was."""
+    """Runs labeled fits; the one that was interrupted goes on where it was."""
 
     def __init__(self, report: Report, resume: State | None):
         self.report = report

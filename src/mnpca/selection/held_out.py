@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from mnpca._typing import BoolArray, FloatArray
-from mnpca.solvers.flagship.noise_step import Structure
-from mnpca.solvers.missing.flagship import CompletedFit, FlagshipRounds
+from mnpca.noise.estimate import Structure
 from mnpca.solvers.missing.incomplete import Incomplete
+from mnpca.solvers.missing.rounds import CompletedFit, MissingRounds
 
 #: So many parts of the observed cells, each hidden in turn ...
 PARTS = 10
@@ -20,7 +20,7 @@ MOST_PARTS = 3
 class Candidate(NamedTuple):
     """Rounds of expectation and what came out of them."""
 
-    rounds: FlagshipRounds
+    rounds: MissingRounds
     completed: CompletedFit
 
     @property

@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mnpca.engines import engine_for
+from mnpca.noise.estimate import Structure
 from mnpca.selection.auto_rank import guess_rank, largest_rank
 from mnpca.selection.choose_model import ChosenModel, choose_model
 from mnpca.selection.held_out import Candidate, Prediction, can_be_hidden, predict_hidden
 from mnpca.selection.noise_structure import NoiseTrial
-from mnpca.solvers.flagship.noise_step import Structure
-from mnpca.solvers.flagship.search import Settings
-from mnpca.solvers.missing.flagship import ROUNDS_FROM_AFAR, FlagshipRounds
 from mnpca.solvers.missing.incomplete import Incomplete, Outcome
+from mnpca.solvers.missing.rounds import ROUNDS_FROM_AFAR, MissingRounds
 from mnpca.solvers.missing.start import column_fill, first_fit, first_guess
+from mnpca.solvers.mnpca.search import Settings
 from mnpca.solvers.progress import Progress, Report, State, silent
 
 
@@ -50,7 +50,7 @@ def choose_incomplete_model(
     """Fit the model to a matrix with holes or covariates.
 
     Rank and noise structure are chosen, and the networks first estimated, on the matrix
-    completed under row and column variances. Then rounds of expectation and maximisation
+    completed under row and column variances. Then rounds of expectation and maximization
     re-estimate signal, effects and noise from what was observed. Outliers that `robust` finds
     become holes of these rounds.
 
@@ -83,7 +83,7 @@ def choose_incomplete_model(
     if chosen.outliers is not None:
         problem = replace(problem, missing=problem.missing | chosen.outliers)
     final = chosen.noise_trials[-1].structure
-    rounds = FlagshipRounds(problem, chosen.data, chosen.fit, final, settings.center, settings.seed)
+    rounds = MissingRounds(problem, chosen.data, chosen.fit, final, settings.center, settings.seed)
     rounds_state = resume if in_rounds else None
 
     def tell_round(progress: Progress) -> None:
@@ -128,7 +128,7 @@ def _rivals(
     guess, fit = first_fit(problem, most, center, seed)
     rivals = []
     for structure in structures:
-        rounds = FlagshipRounds(
+        rounds = MissingRounds(
             problem,
             guess,
             fit,

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from mnpca.model.whiteness import EDGE_LEFT, Whiteness, whiteness
-from mnpca.solvers.flagship.fit import FlagshipFit
-from mnpca.solvers.flagship.noise_step import Structure
+from mnpca.noise.estimate import Structure
+from mnpca.solvers.mnpca.fit import MNPCAFit
 
 #: A network that links more than this share of the pairs, or an item with more others than this
 #: on average, is not sparse.
@@ -54,7 +54,7 @@ class NoiseTrial:
     n_matrices: int = 1
 
     @classmethod
-    def of(cls, Y: Any, fit: FlagshipFit, structure: Structure) -> "NoiseTrial":
+    def of(cls, Y: Any, fit: MNPCAFit, structure: Structure) -> "NoiseTrial":
         """Describe a fit of Y, an array or an Engine."""
         edge = np.sqrt(Y.shape[0]) + np.sqrt(Y.shape[1])
         strengths = fit.singular_values / edge
@@ -64,9 +64,9 @@ class NoiseTrial:
             fit.low_rank,
             fit.row_noise.precision,
             fit.col_noise.precision,
-            copies=fit.row_noise.copies,
+            n_repeats=fit.row_noise.n_repeats,
         )
-        row_partners = residual.row_linked * (fit.row_noise.single.size - 1)
+        row_partners = residual.row_linked * (fit.row_noise.base.size - 1)
         col_partners = residual.col_linked * (Y.shape[1] - 1)
         return cls(
             structure=structure,
@@ -77,7 +77,7 @@ class NoiseTrial:
             signal_strength=float(np.log(np.maximum(strengths, 1.0)).sum()),
             score=fit.score,
             residual=residual,
-            n_matrices=fit.row_noise.copies,
+            n_matrices=fit.row_noise.n_repeats,
         )
 
     @property

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mnpca.engines.arrays import diagonal_matrix, lives_elsewhere, namespace
+from mnpca.engines.arrays import diagonal_matrix, is_foreign_array, namespace
 from mnpca.model.objective import absolute_sum
 from mnpca.precision import sparse_precision_path
 
@@ -83,7 +83,7 @@ def bic_path(residual, rule="bic", *, n_matrices=1, penalize_diagonal=True, tol=
     n_matrices : int, default=1
         Number of matrices behind the residual; see `for_several`.
     penalize_diagonal : bool, default=True
-        Whether the diagonal is penalised.
+        Whether the diagonal is penalized.
     tol : float, default=1e-4
         Accuracy of the sparse precisions.
 
@@ -111,7 +111,7 @@ def bic_path(residual, rule="bic", *, n_matrices=1, penalize_diagonal=True, tol=
 
 def _n_edges(precision):
     """Count the entries above the diagonal of a sparse array, or of a dense one elsewhere."""
-    if lives_elsewhere(precision):
+    if is_foreign_array(precision):
         xp = namespace(precision)
         n_entries = int(xp.sum(xp.astype(precision != 0, xp.int64)))
     else:

@@ -5,7 +5,7 @@ import pytest
 
 from mnpca.datasets import chain_precision, make_tensor_normal
 from mnpca.metrics import edge_recovery, psnr
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.tensor.fit import AGAIN, fit_tensor
 from mnpca.solvers.tensor.noise_step import axis_scales
 from mnpca.solvers.tensor.tucker import tucker
@@ -24,7 +24,7 @@ def fit(data):
 
 
 def test_signal_and_networks_are_found(data, fit):
-    oracle = tucker(data.Y, (2, 2, 2), [NoiseSide.from_precision(P) for P in data.precisions])
+    oracle = tucker(data.Y, (2, 2, 2), [AxisPrecision.from_precision(P) for P in data.precisions])
     assert psnr(fit.signal.dense(), data.signal) > psnr(oracle.dense(), data.signal) - 0.5
     for side, precision in zip(fit.noise, data.precisions, strict=True):
         assert edge_recovery(side.precision, precision).f1 > 0.8
@@ -111,5 +111,5 @@ def test_a_signal_below_correlated_noise_is_found_from_the_networks_of_the_data(
     fit = fit_tensor(data.Y, (2, 2, 2), GRAPH)
     ends = {stage: score for stage, _, score, _ in fit.history}
     assert fit.chosen == AGAIN == max(ends, key=ends.get)
-    oracle = tucker(data.Y, (2, 2, 2), [NoiseSide.from_precision(P) for P in precisions])
+    oracle = tucker(data.Y, (2, 2, 2), [AxisPrecision.from_precision(P) for P in precisions])
     assert psnr(fit.signal.dense(), data.signal) > psnr(oracle.dense(), data.signal) - 0.5

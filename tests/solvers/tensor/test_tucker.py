@@ -6,20 +6,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnpca.datasets import chain_precision, make_tensor_normal, planted_precision
-from mnpca.model.gpca import CentredMatrix, gpca
+from mnpca.model.gpca import CenteredMatrix, gpca
 from mnpca.model.metric import Metric
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.tensor.absorbed import absorbed_noise
 from mnpca.solvers.tensor.axes import times_all, unfold, weighted, whitened
 from mnpca.solvers.tensor.tucker import best_basis, core_length, tucker
 
 
 def white(shape):
-    return [NoiseSide.diagonal(np.ones(size)) for size in shape]
+    return [AxisPrecision.diagonal(np.ones(size)) for size in shape]
 
 
 def chains(shape):
-    return [NoiseSide.from_precision(chain_precision(size, 0.5)) for size in shape]
+    return [AxisPrecision.from_precision(chain_precision(size, 0.5)) for size in shape]
 
 
 @settings(max_examples=25, deadline=None)
@@ -42,11 +42,11 @@ def test_every_block_update_lowers_the_misfit(shape, ranks, seed):
         misfit = new
 
 
-def test_two_axes_are_generalised_pca():
+def test_two_axes_are_generalized_pca():
     Y = np.random.default_rng(0).normal(size=(12, 9))
     row, col = chains(Y.shape)
     signal = tucker(Y, (3, 3), [row, col])
-    parts = gpca(CentredMatrix(Y), 3, Metric(12, row.precision), Metric(9, col.precision))
+    parts = gpca(CenteredMatrix(Y), 3, Metric(12, row.precision), Metric(9, col.precision))
     assert np.allclose(signal.dense(), parts.low_rank().dense(), atol=1e-10)
     assert np.allclose(np.diag(signal.core) ** 2, parts.singular_values**2)
 
@@ -126,7 +126,7 @@ def test_residual_plus_absorbed_noise_is_unbiased(ranks, center):
     precisions = [planted_precision(size, random_state=k) for k, size in enumerate(shape)]
     if ranks[0] is None:
         precisions[0] = chain_precision(shape[0], 0.0)
-    noise = [NoiseSide.from_precision(precision) for precision in precisions]
+    noise = [AxisPrecision.from_precision(precision) for precision in precisions]
     repeats, means = 150, [0.0, 0.0, 0.0]
     for seed in range(repeats):
         data = make_tensor_normal(

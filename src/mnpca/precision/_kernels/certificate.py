@@ -140,7 +140,7 @@ def largest_gap(distance, radius):
 def _turned_product(R, i0, i1, j0, j1, turned):
     """Sum of R_ij R_ji over rows i0:i1, columns j0:j1.
 
-    A tile's transpose is copied first, and indices are unsigned, so that the loop vectorises.
+    A tile's transpose is copied first, and indices are unsigned, so that the loop vectorizes.
     """
     i0, i1, j0, j1 = uint64(i0), uint64(i1), uint64(j0), uint64(j1)
     for i in range(i0, i1):

@@ -314,7 +314,7 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, column
 def sweep_sparse(S, alpha, W, regressions, theta, inner, columns):
     """One sweep over the given columns, in their order, with regressions by lists.
 
-    ``regressions`` is (start, count, near, values): variable j has the neighbours
+    ``regressions`` is (start, count, near, values): variable j has the neighbors
     ``near[start[j] : start[j] + count[j]]``; those of a column that is swept go to the end. Returns
     the lists and whether every conditional variance stayed positive.
     """

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from mnpca.precision._kernels.shared import FAST, factorise
+from mnpca.precision._kernels.shared import FAST, factorize
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -13,7 +13,7 @@ def invert(matrix, out):
     Returns whether the matrix is positive definite.
     """
     p = matrix.shape[0]
-    if not factorise(matrix, p):
+    if not factorize(matrix, p):
         return False
     # Row i of the factor's inverse, from those before it.
     root = np.zeros((p, p))

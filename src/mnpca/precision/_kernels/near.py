@@ -1,6 +1,6 @@
 """Compiled warm start: from an earlier solution to a certificate, where the two are near.
 
-Nothing is factorised. The earlier precision T0 is positive definite, and so is every T of which a
+Nothing is factorized. The earlier precision T0 is positive definite, and so is every T of which a
 line leads to T0 along which T W - I stays below 1 in some norm of matrices: no matrix on it is
 singular. It is enough to know the two ends.
 """

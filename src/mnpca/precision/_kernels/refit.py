@@ -3,13 +3,13 @@
 import numpy as np
 from numba import njit
 
-from mnpca.precision._kernels.shared import FAST, add_rows, factorise, grow, seed, shuffle, store
+from mnpca.precision._kernels.shared import FAST, add_rows, factorize, grow, seed, shuffle, store
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def _solve_definite(H, m, x):
     """X <- inv(H) x in place by Cholesky on the lower triangle of H's leading m x m block."""
-    if not factorise(H, m):
+    if not factorize(H, m):
         return False
     for i in range(m):
         row = H[i]
@@ -26,10 +26,10 @@ def _solve_definite(H, m, x):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def refit_sweeps(S, indptr, neighbours, W, B, theta, target, max_sweeps):
+def refit_sweeps(S, indptr, neighbors, W, B, theta, target, max_sweeps):
     """Sweep modified regressions (Hastie et al. 2009, algorithm 17.1) on a graph, in place.
 
-    Column j regresses variable j on its neighbours with Gram matrix W, exactly. Progress and
+    Column j regresses variable j on its neighbors with Gram matrix W, exactly. Progress and
     return values are those of ``descend``.
     """
     p = S.shape[0]
@@ -43,7 +43,7 @@ def refit_sweeps(S, indptr, neighbours, W, B, theta, target, max_sweeps):
         shuffle(order, state)
         progress = 0.0
         for j in order:
-            near = neighbours[indptr[j] : indptr[j + 1]]
+            near = neighbors[indptr[j] : indptr[j + 1]]
             m = len(near)
             sub = grow(sub, m)
             for k in range(m):

@@ -67,7 +67,7 @@ def _add_row(S, i, weights, rows, columns):
 def _new_edges(row, alpha, parent, own, first):
     """Count the entries from the first on that are above alpha and may join another component.
 
-    Indices are unsigned, so that the loop vectorises.
+    Indices are unsigned, so that the loop vectorizes.
     """
     count = 0
     for j in range(uint64(first), uint64(row.shape[0])):

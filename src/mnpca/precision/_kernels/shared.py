@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit, uint64
 
-# Reassociation lets sums vectorise; the flags that would assume away NaN and infinity stay off.
+# Reassociation lets sums vectorize; the flags that would assume away NaN and infinity stay off.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 # Buffers are padded to whole vectors, which spares the compiled loops their scalar remainders.
 LANES = 8
@@ -29,7 +29,7 @@ def add_rows(W, rows, coef, m, n, out):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def factorise(H, m):
+def factorize(H, m):
     """Cholesky factor of H's leading m x m block, in place of its lower triangle.
 
     Returns whether the block is positive definite.

@@ -38,7 +38,7 @@ def recall(earlier, index, number, place, diagonal, W):
         c, row, unit = blocks[r], W[r], scale[r]
         size = bounds[c + 1] - bounds[c]
         source = covariances[offsets[c] + places[r] * size :][:size]
-        if alike and in_order and c >= 0:  # the usual cases first: these loops vectorise
+        if alike and in_order and c >= 0:  # the usual cases first: these loops vectorize
             for k in range(p):
                 row[k] = source[k] * (unit * scale[k])
         elif alike and c >= 0:
@@ -77,7 +77,7 @@ def fill_regressions(indptr, columns, values, theta, B):
 
 @njit(cache=True, nogil=True)
 def list_regressions(indptr, columns, values, theta):
-    """Neighbours of each variable and their coefficients -T_ij / T_ii; see ``sweep_sparse``."""
+    """Neighbors of each variable and their coefficients -T_ij / T_ii; see ``sweep_sparse``."""
     p = len(theta)
     start, count = indptr[:-1].copy(), np.empty(p, np.int64)
     near, coefficients = np.empty(2 * len(values), np.int64), np.empty(2 * len(values))

@@ -65,17 +65,17 @@ function histogramChart(box, data, xTitle) {
 
 function screeChart(box, data) {
   drawn(box, (width) => {
-    const count = data.generalised.length;
+    const count = data.generalized.length;
     const xs = Array.from({ length: count }, (_, i) => i + 1);
-    const high = Math.max(...data.generalised, ...data.plain, 1.2) * 1.08;
+    const high = Math.max(...data.generalized, ...data.plain, 1.2) * 1.08;
     const step = Math.ceil(count / (width / 45));
     const p = plane(box, width, 260, [0.5, count + 0.5], [0, high], { xTitle: "component", yTitle: "singular value / noise edge", xTicks: xs.filter((v) => (v - 1) % step === 0), label: "Scree" });
     shape("line", { x1: p.x(0.5), x2: p.x(count + 0.5), y1: p.y(1), y2: p.y(1), stroke: "var(--ink)", "stroke-dasharray": "5 4" }, p.marks);
-    for (const [values, colour, name] of [[data.plain, "var(--bar)", "PCA"], [data.generalised, "var(--plus)", "whitened"]]) {
-      shape("path", { class: "curve", stroke: colour, d: path(xs, values, p.x, p.y) }, p.marks);
+    for (const [values, color, name] of [[data.plain, "var(--bar)", "PCA"], [data.generalized, "var(--plus)", "whitened"]]) {
+      shape("path", { class: "curve", stroke: color, d: path(xs, values, p.x, p.y) }, p.marks);
       values.forEach((v, i) => {
         const kept = name === "whitened" && i < data.kept;
-        const dot = shape("circle", { class: "point", cx: p.x(i + 1), cy: p.y(v), r: kept ? 6 : 3.6, fill: kept ? "var(--minus)" : colour }, p.marks);
+        const dot = shape("circle", { class: "point", cx: p.x(i + 1), cy: p.y(v), r: kept ? 6 : 3.6, fill: kept ? "var(--minus)" : color }, p.marks);
         dot.addEventListener("mousemove", (e) => showTip(e, [`component ${i + 1}, ${name}`, `${number(v)} × noise edge`, kept ? "kept" : "not kept"]));
         dot.addEventListener("mouseleave", hideTip);
       });

@@ -1,4 +1,4 @@
-// Elements, numbers, colours and the tooltip. Text from the data only ever becomes text nodes.
+// Elements, numbers, colors and the tooltip. Text from the data only ever becomes text nodes.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 const COLOURS = ["#0b78d0", "#e0620d", "#0f9d73", "#c9609c", "#dba000", "#7a5bd0", "#3fb0d8", "#a0723a", "#d6405b", "#8a94a3"];
@@ -35,10 +35,10 @@ function clipped(text, length) {
 }
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const groupColour = (group) => (group < 0 ? COLOURS[9] : COLOURS[group % COLOURS.length]);
+const groupColor = (group) => (group < 0 ? COLOURS[9] : COLOURS[group % COLOURS.length]);
 
 // From dark blue over teal to yellow, for labels that are values.
-function scaleColour(share) {
+function scaleColor(share) {
   const stops = [[58, 40, 130], [33, 120, 160], [60, 180, 120], [240, 210, 60]];
   const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
   const low = Math.min(Math.floor(at), stops.length - 2);

@@ -12,10 +12,10 @@ addEventListener("beforeprint", () => drawings.forEach((draw) => draw()));
 addEventListener("afterprint", () => drawings.forEach((draw) => draw()));
 
 function rankWords(data) {
-  const above = data.generalised.filter((v) => v > 1).length, plainAbove = data.plain.filter((v) => v > 1).length;
+  const above = data.generalized.filter((v) => v > 1).length, plainAbove = data.plain.filter((v) => v > 1).length;
   const count = (n) => n === 0 ? "none" : String(n);
   const plain = plainAbove > above ? ` Without whitening ${plainAbove} do: correlated or unequal noise looks like signal to PCA.` : "";
-  return `Singular values in units of the largest that white noise would give. After whitening ${count(above)} of the first ${data.generalised.length} ${above === 1 ? "stands" : "stand"} above the noise edge; ${count(data.kept)} ${data.kept === 1 ? "is" : "are"} kept (${/^\d+$/.test(data.requested) ? "as requested" : "chosen from the data"}).${plain}`;
+  return `Singular values in units of the largest that white noise would give. After whitening ${count(above)} of the first ${data.generalized.length} ${above === 1 ? "stands" : "stand"} above the noise edge; ${count(data.kept)} ${data.kept === 1 ? "is" : "are"} kept (${/^\d+$/.test(data.requested) ? "as requested" : "chosen from the data"}).${plain}`;
 }
 
 apply(theme);

@@ -21,14 +21,14 @@ function network(section) {
 
   // The drawing.
   const places = drawing.node.map((_, i) => [drawing.x[i], drawing.y[i]]);
-  let zoom = 1, centre = [0, 0];
+  let zoom = 1, center = [0, 0];
   const drawGraph = drawn(graphBox, (width) => {
     const height = Math.min(Math.max(width * 0.8, 280), 520);
     const svg = shape("svg", { width, height, role: "img" });
     shape("title", {}, svg).textContent = `Network among ${side}`;
     const pad = 26;
-    const toX = (v) => width / 2 + (v - centre[0]) * zoom * (width / 2 - pad);
-    const toY = (v) => height / 2 + (v - centre[1]) * zoom * (height / 2 - pad);
+    const toX = (v) => width / 2 + (v - center[0]) * zoom * (width / 2 - pad);
+    const toY = (v) => height / 2 + (v - center[1]) * zoom * (height / 2 - pad);
     const strength = new Map();
     const lines = [];
     for (let e = 0; e < shown; e++) {
@@ -45,7 +45,7 @@ function network(section) {
     const nodes = new Map(), texts = new Map();
     for (const i of order) {
       const s = strength.get(i);
-      const dot = shape("circle", { class: "node", r: (Math.min(3.6 + 1.6 * Math.sqrt(s), 10) * (width < 500 ? 0.75 : 1)).toFixed(1), fill: groupColour(drawing.group[i]), "data-i": i }, svg);
+      const dot = shape("circle", { class: "node", r: (Math.min(3.6 + 1.6 * Math.sqrt(s), 10) * (width < 500 ? 0.75 : 1)).toFixed(1), fill: groupColor(drawing.group[i]), "data-i": i }, svg);
       nodes.set(i, dot);
       if (chosen >= 0 ? near.has(i) : named.has(i)) {
         texts.set(i, shape("text", { class: "name" }));
@@ -84,7 +84,7 @@ function network(section) {
     const buttons = make("div", { class: "zoom" });
     for (const [sign, title, factor] of [["+", "Closer", 1.4], ["−", "Farther", 1 / 1.4], ["⌂", "Whole network", 0]]) {
       const button = make("button", { type: "button", title, "aria-label": title }, sign);
-      button.addEventListener("click", () => { if (factor) zoom *= factor; else { zoom = 1; centre = [0, 0]; } drawGraph(); });
+      button.addEventListener("click", () => { if (factor) zoom *= factor; else { zoom = 1; center = [0, 0]; } drawGraph(); });
       buttons.append(button);
     }
     return buttons;
@@ -110,7 +110,7 @@ function network(section) {
       const [dx, dy] = [e.clientX - from[0], e.clientY - from[1]];
       from = [e.clientX, e.clientY]; moved += Math.abs(dx) + Math.abs(dy);
       const [ux, uy] = [dx / (zoom * (width / 2 - pad)), dy / (zoom * (height / 2 - pad))];
-      if (held === null) { centre = [centre[0] - ux, centre[1] - uy]; } else { places[held][0] += ux; places[held][1] += uy; }
+      if (held === null) { center = [center[0] - ux, center[1] - uy]; } else { places[held][0] += ux; places[held][1] += uy; }
       hideTip(); move();
     });
     svg.addEventListener("pointerup", () => {
@@ -142,7 +142,7 @@ function network(section) {
     pen.globalAlpha = 1;
     if (band) heat.bands.forEach((group, at) => {
       const from = band + at * (size - band) / heat.bands.length, long = (size - band) / heat.bands.length + 0.5;
-      pen.fillStyle = groupColour(group);
+      pen.fillStyle = groupColor(group);
       pen.fillRect(from, 0, long, band - 4); pen.fillRect(0, from, band - 4, long);
     });
     pen.strokeStyle = css("--line"); pen.strokeRect(band + 0.5, band + 0.5, size - band - 1, size - band - 1);

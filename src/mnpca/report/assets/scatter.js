@@ -5,8 +5,8 @@ function scores() {
   const hidden = new Set();
   let axes = [0, 1], hit = -1;
   const range = labels && labels.kind === "values" ? span(labels.values, 0) : null;
-  const colour = (i) => !labels ? "var(--plus)" : !range ? groupColour(labels.code[i]) : labels.values[i] === null
-    ? "var(--bar)" : scaleColour((labels.values[i] - range[0]) / (range[1] - range[0]));
+  const color = (i) => !labels ? "var(--plus)" : !range ? groupColor(labels.code[i]) : labels.values[i] === null
+    ? "var(--bar)" : scaleColor((labels.values[i] - range[0]) / (range[1] - range[0]));
   const rowName = (i) => data.named ? data.names[i] : `row ${data.names[i]}`;
   const labelText = (i) => !labels ? null : range ? (labels.values[i] === null ? "no value" : number(labels.values[i], 5)) : labels.names[labels.code[i]];
 
@@ -28,7 +28,7 @@ function scores() {
       p.marks.setAttribute("clip-path", `url(#${clip})`);
       const radius = count > 1500 ? 2.6 : count > 400 ? 3.4 : 4.4;
       points = data.names.map((_, i) => {
-        const dot = shape("circle", { class: "point", cx: p.x(xs[i]).toFixed(1), cy: p.y(ys[i]).toFixed(1), r: radius, fill: colour(i), "fill-opacity": 0.85, "data-i": i });
+        const dot = shape("circle", { class: "point", cx: p.x(xs[i]).toFixed(1), cy: p.y(ys[i]).toFixed(1), r: radius, fill: color(i), "fill-opacity": 0.85, "data-i": i });
         if (labels && !range && hidden.has(labels.code[i])) dot.setAttribute("display", "none");
         if (i === hit) dot.classList.add("hit");
         return dot;
@@ -106,12 +106,12 @@ function scores() {
   const legend = byId("score-legend");
   if (labels && range) {
     const bar = make("div", { class: "scale" });
-    bar.style.background = `linear-gradient(90deg, ${[0, .25, .5, .75, 1].map(scaleColour).join(",")})`;
-    legend.append(`${DATA.label_name || "label"}: ${number(range[0])}`, bar, number(range[1]) + (labels.values.includes(null) ? "; grey: no value" : ""));
+    bar.style.background = `linear-gradient(90deg, ${[0, .25, .5, .75, 1].map(scaleColor).join(",")})`;
+    legend.append(`${DATA.label_name || "label"}: ${number(range[0])}`, bar, number(range[1]) + (labels.values.includes(null) ? "; gray: no value" : ""));
   } else if (labels) {
     labels.names.forEach((name, code) => {
       const dot = make("span", { class: "dot" });
-      dot.style.background = groupColour(code);
+      dot.style.background = groupColor(code);
       const chip = make("button", { class: "chip", type: "button", "aria-pressed": "true", title: "Show or hide this group" }, dot, make("span", {}, name || "(empty)"));
       chip.addEventListener("click", () => {
         if (hidden.has(code)) hidden.delete(code); else hidden.add(code);

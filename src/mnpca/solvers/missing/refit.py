@@ -1,4 +1,4 @@
-"""Expectation and maximisation around any solver of complete matrices: fit, complete, fit again."""
+"""Expectation and maximization around any solver of complete matrices: fit, complete, fit again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from mnpca.model.conditional import noise_variances
 from mnpca.model.gpca import Gpca, identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
-from mnpca.solvers.low_rank_step import closed_form
+from mnpca.solvers.likelihood.low_rank_step import closed_form
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
 from mnpca.solvers.progress import Report, State, inner_state, nested
 
@@ -24,7 +24,7 @@ SIGNAL_TOL = 1e-3
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver makes of a complete, centred matrix.
+    """What a solver makes of a complete, centered matrix.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def fit_again(
     rank : int
         Components of the signal.
     solve : callable
-        Takes a complete, centred matrix, a report and a state, and returns a `Solution`.
+        Takes a complete, centered matrix, a report and a state, and returns a `Solution`.
     center : bool
         Whether the model has a mean row.
     ridge : float, default=0.0

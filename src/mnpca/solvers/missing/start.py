@@ -5,11 +5,11 @@ import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines import engine_for
-from mnpca.solvers.flagship.fit import FlagshipFit, fit_flagship
-from mnpca.solvers.flagship.low_rank_step import Center, low_rank_step
-from mnpca.solvers.flagship.noise_side import NoiseSide
-from mnpca.solvers.flagship.scales import geometric_mean
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.scales import geometric_mean
 from mnpca.solvers.missing.incomplete import Incomplete
+from mnpca.solvers.mnpca.fit import MNPCAFit, fit_mnpca
+from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step
 
 #: Completions and low-rank steps in turn.
 ROUNDS = 5
@@ -56,8 +56,8 @@ def first_guess(problem: Incomplete, rank: int, center: Center, seed: int) -> Fl
         size = max(float(np.sqrt(np.mean(data**2))), np.finfo(float).tiny)
         posterior = low_rank_step(
             engine_for(data / size),
-            NoiseSide.diagonal(1.0 / row),
-            NoiseSide.diagonal(size**2 / col),
+            AxisPrecision.diagonal(1.0 / row),
+            AxisPrecision.diagonal(size**2 / col),
             rank,
             # Whether a mean pays is decided later, under better noise; it does no harm here.
             center=center is not False,
@@ -71,15 +71,15 @@ def first_guess(problem: Incomplete, rank: int, center: Center, seed: int) -> Fl
 
 def first_fit(
     problem: Incomplete, rank: int, center: Center, seed: int
-) -> tuple[FloatArray, FlagshipFit]:
+) -> tuple[FloatArray, MNPCAFit]:
     """Return the first completion, and its fit under variances that have hardly begun to settle.
 
     Where what the components leave over is no noise with few links, as in most data from life,
-    expectation and maximisation from here predict better than from the end of a search.
+    expectation and maximization from here predict better than from the end of a search.
     Parameters are those of `first_guess`.
     """
     guess = first_guess(problem, rank, center, seed)
-    fit = fit_flagship(guess, rank, noise="diagonal", center=center, max_iter=1, random_state=seed)
+    fit = fit_mnpca(guess, rank, noise="diagonal", center=center, max_iter=1, random_state=seed)
     return guess, fit
 
 

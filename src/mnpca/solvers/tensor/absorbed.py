@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.tensor.axes import along, unfold
 from mnpca.solvers.tensor.tucker import Tucker
 
 
-def absorbed_noise(signal: Tucker, noise: Sequence[NoiseSide], axis: int) -> FloatArray:
+def absorbed_noise(signal: Tucker, noise: Sequence[AxisPrecision], axis: int) -> FloatArray:
     """Return what the fit takes out of ``unfold(E) (x P_other) unfold(E)'``, in expectation.
 
     A fit absorbs the noise in the tangent space of its model. Seen from axis l, with d_k the
@@ -28,7 +28,7 @@ def absorbed_noise(signal: Tucker, noise: Sequence[NoiseSide], axis: int) -> Flo
     sizes = [float(side.size) for side in noise]
     free = list(sizes)
     side = noise[axis]
-    covariance = _gram(side.colour(np.eye(side.size)))
+    covariance = _gram(side.color(np.eye(side.size)))
     lost: FloatArray = np.zeros_like(covariance)
     if signal.mean is not None:
         free[0] -= 1.0
@@ -41,7 +41,7 @@ def absorbed_noise(signal: Tucker, noise: Sequence[NoiseSide], axis: int) -> Flo
         if factor is None:
             core = along(core, k, noise[k].whiten)
     if frame is None:
-        frame = side.colour(np.eye(side.size))
+        frame = side.color(np.eye(side.size))
         if signal.mean is not None and axis == 0:
             constant = side.whiten(np.ones((side.size, 1)))
             frame = frame - frame @ constant @ constant.T / np.sum(constant**2)
@@ -72,7 +72,7 @@ def _seen_from(core: FloatArray, k: int, axis: int) -> FloatArray:
     return _gram(unfold(along(core, k, orthonormal), axis))
 
 
-def _mean_direction(side: NoiseSide) -> FloatArray:
+def _mean_direction(side: AxisPrecision) -> FloatArray:
     """Return ``1 1' / (1'P1)``."""
     total = float(side.apply(np.ones((side.size, 1))).sum())
     return np.full((side.size, side.size), 1.0 / total)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
 
 
 def unfold(array: FloatArray, axis: int) -> FloatArray:
@@ -46,7 +46,7 @@ def times_all(
 
 
 def weighted(
-    array: FloatArray, noise: Sequence[NoiseSide], *, skip: int | None = None
+    array: FloatArray, noise: Sequence[AxisPrecision], *, skip: int | None = None
 ) -> FloatArray:
     """Multiply every axis by its precision."""
     for axis, side in enumerate(noise):
@@ -55,7 +55,7 @@ def weighted(
     return array
 
 
-def whitened(array: FloatArray, noise: Sequence[NoiseSide]) -> FloatArray:
+def whitened(array: FloatArray, noise: Sequence[AxisPrecision]) -> FloatArray:
     """Multiply every axis by its whitener: noise becomes white."""
     for axis, side in enumerate(noise):
         array = along(array, axis, side.whiten)

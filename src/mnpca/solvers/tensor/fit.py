@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.solvers.flagship.iterate import pack_side, unpack_side
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
 from mnpca.solvers.progress import Progress, Report, State, silent
 from mnpca.solvers.tensor.axes import times_all, unfold, weighted
 from mnpca.solvers.tensor.noise_step import (
@@ -37,7 +37,7 @@ class TensorFit:
     ----------
     signal : Tucker
         Mean, core and factors, ``F_k' P_k F_k = I``.
-    noise : list of NoiseSide
+    noise : list of AxisPrecision
         P_k, with ``logdet P_k = 0`` on every estimated axis but the last.
     history : list of (stage, iteration, score, change)
         Every iteration.
@@ -48,7 +48,7 @@ class TensorFit:
     """
 
     signal: Tucker
-    noise: list[NoiseSide]
+    noise: list[AxisPrecision]
     history: list[tuple[str, int, float, float]]
     chosen: str
     converged: bool
@@ -118,7 +118,7 @@ class _End:
     stage: str
     score: float
     converged: bool
-    noise: list[NoiseSide]
+    noise: list[AxisPrecision]
     signal: Tucker
 
 
@@ -134,7 +134,7 @@ class _Loop:
     tol: float
     stage: str = DIAGONAL
     iteration: int = 0
-    noise: list[NoiseSide] = field(default_factory=list)
+    noise: list[AxisPrecision] = field(default_factory=list)
     signal: Tucker | None = None
     best: _End | None = None
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
@@ -176,7 +176,7 @@ class _Loop:
             self.noise = self._networks_of_data()
             self.signal = self._low_rank(None)
 
-    def _networks_of_data(self) -> list[NoiseSide]:
+    def _networks_of_data(self) -> list[AxisPrecision]:
         """Estimate the noise as if there were no signal."""
         nothing = tucker(
             self.data, [0] * self.data.ndim, self.noise, center=self.center, max_iter=1
@@ -275,7 +275,7 @@ class _Loop:
         return ["diagonal" if structure == "graph" else structure for structure in self.structures]
 
 
-def _pack(name: str, noise: Sequence[NoiseSide], signal: Tucker) -> dict[str, Any]:
+def _pack(name: str, noise: Sequence[AxisPrecision], signal: Tucker) -> dict[str, Any]:
     """Return a noise and a signal as a flat dictionary whose keys start with the name."""
     packed: dict[str, Any] = {
         f"{name}.core": signal.core,
@@ -287,7 +287,7 @@ def _pack(name: str, noise: Sequence[NoiseSide], signal: Tucker) -> dict[str, An
     return packed
 
 
-def _unpack(name: str, state: State, n_axes: int) -> tuple[list[NoiseSide], Tucker]:
+def _unpack(name: str, state: State, n_axes: int) -> tuple[list[AxisPrecision], Tucker]:
     """Rebuild what `_pack` was given."""
     core, factors, mean = (state[f"{name}.{part}"] for part in ("core", "factors", "mean"))
     noise = [unpack_side(f"{name}.{axis}", state) for axis in range(n_axes)]

@@ -7,10 +7,10 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.gram import FactorGram
-from mnpca.solvers.flagship.graph import Candidates, Levels
-from mnpca.solvers.flagship.noise_side import NoiseSide
-from mnpca.solvers.flagship.noise_step import noise_from_gram
-from mnpca.solvers.flagship.scales import geometric_mean
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.estimate import noise_from_gram
+from mnpca.noise.graph import Candidates, Levels
+from mnpca.noise.scales import geometric_mean
 from mnpca.solvers.tensor.absorbed import absorbed_noise
 from mnpca.solvers.tensor.axes import by_size, unfold, weighted
 from mnpca.solvers.tensor.tucker import Tucker
@@ -25,7 +25,7 @@ LEVELS = Levels(1.75, 1.4)
 
 def axis_scales(
     data: FloatArray, structures: Sequence[AxisNoise], sweeps: int = 20
-) -> list[NoiseSide]:
+) -> list[AxisPrecision]:
     """Diagonal precisions under which every slice of every axis has mean square one.
 
     Sinkhorn scaling of the squared entries; axes that are not to have unequal variances keep one
@@ -46,16 +46,16 @@ def axis_scales(
             if structure == "identity":
                 mean = np.full_like(mean, mean.mean())
             scales[axis] = mean
-    return in_gauge([NoiseSide.diagonal(1.0 / scale) for scale in scales], structures)
+    return in_gauge([AxisPrecision.diagonal(1.0 / scale) for scale in scales], structures)
 
 
 def axis_noise_step(
     data: FloatArray,
     signal: Tucker,
-    noise: Sequence[NoiseSide],
+    noise: Sequence[AxisPrecision],
     structures: Sequence[AxisNoise],
     levels: Levels = LEVELS,
-) -> list[NoiseSide]:
+) -> list[AxisPrecision]:
     """Re-estimate every axis's precision from the residual, the others given.
 
     ``S_k = (unfold_k(R) (x_(j != k) P_j) unfold_k(R)' + D_k) / m_k``, R = T - signal, D_k the noise
@@ -78,7 +78,9 @@ def axis_noise_step(
     return in_gauge(sides, structures)
 
 
-def in_gauge(sides: Sequence[NoiseSide], structures: Sequence[AxisNoise]) -> list[NoiseSide]:
+def in_gauge(
+    sides: Sequence[AxisPrecision], structures: Sequence[AxisNoise]
+) -> list[AxisPrecision]:
     """Return the same noise with ``logdet P = 0`` on every axis but the last that is estimated."""
     free = [axis for axis, structure in enumerate(structures) if structure != "unit"]
     scaled, scale = list(sides), 1.0

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.solvers.flagship.noise_side import NoiseSide
+from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.tensor.axes import along, by_size, times_all, unfold, whitened
 
 Bases: TypeAlias = list[FloatArray | None]
@@ -33,7 +33,7 @@ class Tucker(NamedTuple):
 def tucker(
     data: FloatArray,
     ranks: Sequence[int | None],
-    noise: Sequence[NoiseSide],
+    noise: Sequence[AxisPrecision],
     *,
     center: bool = False,
     start: Tucker | None = None,
@@ -42,10 +42,10 @@ def tucker(
 ) -> Tucker:
     """Find the Tucker approximation in the metrics of the axes.
 
-    Minimises ``|(T - 1 o mean - core x_1 F_1 ... x_K F_K) x_1 P_1^(1/2) ... x_K P_K^(1/2)|^2``
+    Minimizes ``|(T - 1 o mean - core x_1 F_1 ... x_K F_K) x_1 P_1^(1/2) ... x_K P_K^(1/2)|^2``
     by higher-order orthogonal iteration on the whitened array: one factor at a time becomes the
     leading left singular vectors of the array projected on the other factors. Two axes give
-    generalised PCA; identity metrics give the Tucker decomposition, and with a first axis of
+    generalized PCA; identity metrics give the Tucker decomposition, and with a first axis of
     rank None GLRAM, the two-sided PCA of several matrices.
 
     Parameters
@@ -54,10 +54,10 @@ def tucker(
         T.
     ranks : sequence of K int or None
         Components of each axis; None leaves the axis as it is.
-    noise : sequence of K NoiseSide
+    noise : sequence of K AxisPrecision
         Metrics.
     center : bool
-        Whether there is a mean slice along the first axis; it is the generalised least squares
+        Whether there is a mean slice along the first axis; it is the generalized least squares
         mean, which is jointly optimal with the Tucker part.
     start : Tucker, optional
         Factors near the answer. The iteration always starts from the leading singular vectors
@@ -103,8 +103,8 @@ def core_length(white: FloatArray, bases: Bases) -> float:
     return float(np.sum(times_all(white, _transposed(bases)) ** 2))
 
 
-def first_axis_mean(data: FloatArray, side: NoiseSide) -> FloatArray:
-    """Return the generalised least squares mean of the slices along the first axis."""
+def first_axis_mean(data: FloatArray, side: AxisPrecision) -> FloatArray:
+    """Return the generalized least squares mean of the slices along the first axis."""
     weights = side.apply(np.ones((side.size, 1)))[:, 0]
     return np.asarray(np.tensordot(weights, data, axes=1) / weights.sum())
 
@@ -132,7 +132,7 @@ def _unfolded_start(white: FloatArray, ranks: Sequence[int | None]) -> Bases:
     return bases
 
 
-def _near_start(start: Tucker, noise: Sequence[NoiseSide]) -> Bases:
+def _near_start(start: Tucker, noise: Sequence[AxisPrecision]) -> Bases:
     """Return the factors of another fit, orthonormal in the whitened coordinates."""
     return [
         None if factor is None else np.linalg.qr(side.whiten(factor))[0]
@@ -143,7 +143,7 @@ def _near_start(start: Tucker, noise: Sequence[NoiseSide]) -> Bases:
 def _identified(
     white: FloatArray,
     bases: Bases,
-    noise: Sequence[NoiseSide],
+    noise: Sequence[AxisPrecision],
     mean: FloatArray | None,
 ) -> Tucker:
     """Rotate the bases so that the core is all-orthogonal, fix signs, and leave the whitening."""
@@ -156,7 +156,7 @@ def _identified(
             factors.append(None)
             continue
         rotation = leading(unfold(core, axis), basis.shape[1])
-        factor = noise[axis].colour(basis @ rotation)
+        factor = noise[axis].color(basis @ rotation)
         largest = np.argmax(np.abs(factor), axis=0)
         sign = np.where(factor[largest, np.arange(factor.shape[1])] < 0, -1.0, 1.0)
         rotations.append(rotation * sign)
@@ -164,7 +164,7 @@ def _identified(
     core = times_all(core, _transposed(rotations))
     for axis, basis in enumerate(bases):
         if basis is None:
-            core = along(core, axis, noise[axis].colour)
+            core = along(core, axis, noise[axis].color)
     return Tucker(core, tuple(factors), mean)
 
 

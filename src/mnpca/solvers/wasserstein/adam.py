@@ -1,4 +1,4 @@
-"""The Adam optimiser (Kingma and Ba 2015) for one matrix."""
+"""The Adam optimizer (Kingma and Ba 2015) for one matrix."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ class Adam:
 
     @classmethod
     def restore(cls, state: State, matrix: Array) -> "Adam":
-        """Return the optimiser of the matrix that `state` was taken from."""
+        """Return the optimizer of the matrix that `state` was taken from."""
         adam = cls(matrix)
         adam.first += like(state["first"], matrix)
         adam.second += like(state["second"], matrix)

@@ -36,12 +36,12 @@ def fit_convex(
     report: Report = silent,
     resume: State | None = None,
 ) -> WassersteinFit:
-    """Minimise the relaxed objective over A and B, from the row and column scales of Y.
+    """Minimize the relaxed objective over A and B, from the row and column scales of Y.
 
     Parameters
     ----------
     data : array of shape (n, p)
-        Y, centred if it is to be.
+        Y, centered if it is to be.
     rank : int
         Number of components. Where they explain Y exactly, the precisions are identities.
     alpha : Pair of float

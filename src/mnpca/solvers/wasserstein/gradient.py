@@ -47,7 +47,7 @@ def fit_gradient(
     Parameters
     ----------
     data : array of shape (n, p)
-        Y, centred if it is to be; of any library, and the precisions live where it does.
+        Y, centered if it is to be; of any library, and the precisions live where it does.
     rank : int
         Number of components. Where they explain Y exactly, the precisions are identities.
     alpha : Pair of float
@@ -85,7 +85,7 @@ def fit_gradient(
 
 
 class Descent:
-    """The factors, their optimisers and the steps on them.
+    """The factors, their optimizers and the steps on them.
 
     The work is done on the matrix or its transpose, whichever has no fewer rows than columns. In
     the notation of `mnpca.model.wasserstein`, a step needs ``M = a I + b (Z'Z)^(-1/2)``. Arrays

@@ -22,7 +22,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What is minimised over A and B, for a matrix with at least as many rows as columns.
+    """What is minimized over A and B, for a matrix with at least as many rows as columns.
 
     The objective of `mnpca.model.wasserstein.relaxed` for the residual of the best signal, plus
 

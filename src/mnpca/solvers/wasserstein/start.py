@@ -4,7 +4,7 @@ import numpy as np
 
 from mnpca.engines import engine_for
 from mnpca.engines.arrays import Array, diagonal_matrix, like, namespace
-from mnpca.solvers.flagship.scales import row_col_scales
+from mnpca.noise.scales import row_col_scales
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, each
 from mnpca.solvers.wasserstein.problem import Problem
 
@@ -27,7 +27,7 @@ def make_problem(data: Array, rank: int, alpha: Pair[float]) -> tuple[Problem, M
     Raises
     ------
     PenaltyError
-        If zero precisions minimise the objective.
+        If zero precisions minimize the objective.
     """
     sides = row_col_scales(engine_for(data))
     scale = each(lambda side: like(np.sqrt(side.variances), data), Pair(*sides))

@@ -1,0 +1,108 @@
+"""From second moments of the noise to the precision of an axis."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import polygamma
+
+from mnpca._typing import FloatArray
+from mnpca.engines.base import Gram
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.graph import Candidates, Levels, select_graph
+from mnpca.noise.scales import geometric_mean
+
+Structure: TypeAlias = Literal["identity", "diagonal", "graph"]
+
+#: Weight of the ridge on each side's covariance, in observations.
+RIDGE = 10.0
+#: Where a graph is to be found, it falls to an eighth of the observations that there are, but not
+#: below this: the ridge hides correlations, and the conditional variances are pooled anyway.
+LEAST_RIDGE = 5.0
+#: Variances are kept above this share of their mean.
+VARIANCE_FLOOR = 1e-8
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """The precisions of both sides."""
+
+    row: AxisPrecision
+    col: AxisPrecision
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Tell whether neither side has a graph."""
+        return self.row.is_diagonal and self.col.is_diagonal
+
+    def in_gauge(self) -> "NoiseModel":
+        """Return the same noise with ``logdet A = 0``."""
+        scale = float(np.exp(self.row.log_determinant / self.row.size))
+        return NoiseModel(self.row.scaled(1.0 / scale), self.col.scaled(scale))
+
+
+def ridged_variances(total: FloatArray, n_observations: int, ridge: float = RIDGE) -> FloatArray:
+    """Variances from sums of squares: ``(m v + r g) / (m + r)``, g the geometric mean of v.
+
+    The ridge keeps an item that a component fits perfectly from an infinite precision. All items
+    are pulled to one level on purpose: a level of its own for each row would suit noise that
+    differs by decades from row to row, but in data from life rows that the components happen to
+    fit well would take all the weight.
+    """
+    variances = total / n_observations
+    variances = np.maximum(variances, VARIANCE_FLOOR * variances.mean())
+    weight = n_observations / (n_observations + ridge)
+    return np.asarray(weight * variances + (1.0 - weight) * geometric_mean(variances))
+
+
+def pooled_variances(variances: FloatArray, n_observations: int) -> FloatArray:
+    """Shrink log variances to their mean as far as their scatter is sampling error.
+
+    A log variance from m observations has sampling variance trigamma(m / 2). What the observed
+    scatter exceeds it by is real, so a log variance keeps the share (scatter - sampling) /
+    scatter of its distance from the mean (as in Smyth 2004 for genes).
+    """
+    logs = np.log(variances)
+    center = logs.mean()
+    scatter = float(np.mean((logs - center) ** 2))
+    sampling = float(polygamma(1, n_observations / 2))
+    share = max(1.0 - sampling / scatter, 0.0) if scatter > 0.0 else 0.0
+    return np.asarray(np.exp(center + share * (logs - center)))
+
+
+def diagonal_noise(total: FloatArray, n_observations: int, structure: Structure) -> AxisPrecision:
+    """Return equal or unequal variances from sums of squares."""
+    if structure == "identity":
+        return AxisPrecision.diagonal(np.full_like(total, n_observations / total.mean()))
+    return AxisPrecision.diagonal(1.0 / ridged_variances(total, n_observations))
+
+
+def noise_from_gram(
+    gram: Gram,
+    uncertainty: tuple[FloatArray, sp.csr_array | None],
+    n_observations: int,
+    structure: Structure,
+    candidates: Candidates,
+    levels: Levels,
+    floor: float = 0.0,
+) -> AxisPrecision:
+    """Precision from ``m S``: variances, graph of the correlation, conditional variances.
+
+    The graph fixes the partial correlations; the conditional variances are pooled. Edges with a
+    score below `floor` do not enter.
+    """
+    diagonal, off_diagonal = uncertainty
+    total = gram.diagonal() + diagonal
+    if structure != "graph":
+        return diagonal_noise(total, n_observations, structure)
+    ridge = float(np.clip(n_observations / 8, LEAST_RIDGE, RIDGE))
+    variances = ridged_variances(total, n_observations, ridge)
+    gram.extra = off_diagonal
+    gram.rescale(1.0 / np.sqrt(variances * (n_observations + ridge)))
+    graph = select_graph(gram, n_observations, candidates, levels, floor)
+    if graph is None:
+        return AxisPrecision.diagonal(1.0 / pooled_variances(variances, n_observations))
+    conditional = pooled_variances(variances / graph.diagonal, n_observations)
+    scale = sp.diags_array(1.0 / np.sqrt(graph.diagonal * conditional))
+    return AxisPrecision.from_precision(sp.csr_array(scale @ graph.precision() @ scale))

@@ -1,0 +1,1 @@
+"""The likelihood algorithm of the paper: blocks of one penalized objective."""

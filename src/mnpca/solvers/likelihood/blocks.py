@@ -1,0 +1,167 @@
+"""The blocks of the likelihood algorithm: each lowers the same objective."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray
+from mnpca.engines.arrays import inner
+from mnpca.model.low_rank import LowRank
+from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
+from mnpca.model.sparse import logdet, repeated, side_by_side
+from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
+from mnpca.solvers.likelihood.low_rank_step import LowRankStep, alternate_least_squares, closed_form
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """Where the descent stands: X and W, A and B, and what warm starts need."""
+
+    signal: LowRank
+    row_precision: sp.csr_array
+    col_precision: sp.csr_array
+    row_start: PrecisionResult | None = None
+    col_start: PrecisionResult | None = None
+
+    def value(self, data: FloatArray, penalty: Penalty) -> float:
+        """Return the objective."""
+        return objective(data, self.signal, self.row_precision, self.col_precision, penalty)
+
+
+def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float) -> Iterate:
+    """Minimize over the row precision: a sparse precision of ``S1 = (R B R' + ridge X X')/p``.
+
+    With several matrices S1 is the mean over them.
+    """
+    if not penalty.row_on:
+        return iterate
+    n, p = iterate.row_precision.shape[0], data.shape[1]
+    residual = data - iterate.signal.dense()
+    weighted = side_by_side(residual @ iterate.col_precision, n)
+    covariance = weighted @ side_by_side(residual, n).T
+    if penalty.ridge:
+        scores = side_by_side(iterate.signal.left, n)
+        covariance += penalty.ridge * scores @ scores.T
+    covariance /= data.shape[0] // n * p
+    if penalty.scale_free and penalty.col_on:
+        covariance /= math.exp(logdet(iterate.col_precision) / p)
+    hold_scale = penalty.col_on and not penalty.sees_scale
+    precision, result = _lower(
+        covariance,
+        penalty.row,
+        penalty.diagonal,
+        iterate.row_precision,
+        iterate.row_start,
+        tol,
+        hold_scale,
+    )
+    return replace(iterate, row_precision=precision, row_start=result)
+
+
+def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float) -> Iterate:
+    """Minimize over the column precision, with ``S2 = (R'AR + ridge W W')/n``.
+
+    Where penalties are scale-free, ``B = b B0`` with ``logdet B0 = 0``: B0 as in `row_step`, then
+    ``1/b = tr(B0 S2)/p + alpha_col |B0|_1 / p + alpha_row |A|_1 / n``, the noise variance.
+    """
+    if not penalty.col_on:
+        return iterate
+    residual = data - iterate.signal.dense()
+    covariance = residual.T @ (repeated(iterate.row_precision, data.shape[0]) @ residual)
+    if penalty.ridge:
+        covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
+    covariance /= data.shape[0]
+    precision = iterate.col_precision
+    hold_scale = penalty.scale_free and penalty.row_on
+    if hold_scale:
+        precision = precision / math.exp(logdet(precision) / data.shape[1])
+    precision, result = _lower(
+        covariance, penalty.col, penalty.diagonal, precision, iterate.col_start, tol, hold_scale
+    )
+    if hold_scale:
+        row = iterate.row_precision
+        size = _penalized_trace(covariance, precision, penalty.col, penalty.diagonal)
+        row_size = absolute_sum(row, penalty.row, penalty.diagonal) / row.shape[0]
+        precision = precision / (size / data.shape[1] + row_size)
+    return replace(iterate, col_precision=precision, col_start=result)
+
+
+def gauge_step(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Iterate:
+    """Move the common scale of the two precisions to where the penalties are lowest."""
+    if not (penalty.row_on and penalty.col_on and penalty.sees_scale):
+        return iterate
+    scale = best_gauge(
+        data.shape, iterate.signal, iterate.row_precision, iterate.col_precision, penalty
+    )
+    return replace(
+        iterate,
+        row_precision=iterate.row_precision * scale,
+        col_precision=iterate.col_precision / scale,
+    )
+
+
+def signal_step(
+    data: FloatArray, iterate: Iterate, penalty: Penalty, low_rank_step: LowRankStep
+) -> Iterate:
+    """Minimize over scores and loadings; near a perfect fit rounding may prevent it."""
+    all_rows = repeated(iterate.row_precision, data.shape[0])
+    precisions = (all_rows, iterate.col_precision, penalty.ridge)
+    if low_rank_step == "closed":
+        signal = closed_form(data, iterate.signal.left.shape[1], *precisions)
+    else:
+        signal = alternate_least_squares(data, iterate.signal, *precisions)
+    if misfit(data, signal, *precisions) > misfit(data, iterate.signal, *precisions):
+        return iterate
+    return replace(iterate, signal=signal)
+
+
+def _lower(
+    covariance: FloatArray,
+    weight: float | FloatArray,
+    diagonal: bool,
+    precision: sp.csr_array,
+    warm: PrecisionResult | None,
+    tol: float,
+    hold_scale: bool = False,
+) -> tuple[sp.csr_array, PrecisionResult | None]:
+    """Solve for a sparse precision; keep the present one if rounding leaves that no lower.
+
+    With `hold_scale` the minimum is over precisions of log-determinant 0: by the method of
+    Lagrange it is a multiple of the free minimum.
+    """
+    # Rounding errors of a product are as large as its largest rows make them.
+    covariance = (covariance + covariance.T) / 2
+
+    def value(candidate: sp.csr_array) -> float:
+        return _penalized_trace(covariance, candidate, weight, diagonal) - logdet(candidate)
+
+    try:
+        result = sparse_precision(
+            covariance, weight, penalize_diagonal=diagonal, tol=tol, init=warm
+        )
+    except ValueError as error:  # no solution, or none that can be certified
+        raise NotCertifiedError(
+            "The fit ran into a noise precision without a certified solution; some rows or columns "
+            "may be fitted exactly. Use penalize_diagonal=True, larger penalties, fewer components "
+            "or a larger tol."
+        ) from error
+    found, reached = result.precision, result.objective
+    if hold_scale:
+        found = found * math.exp(-logdet(found) / covariance.shape[0])
+        reached = value(found)
+    return (precision, warm) if reached > value(precision) else (found, result)
+
+
+def _penalized_trace(
+    covariance: FloatArray, precision: sp.csr_array, weight: float | FloatArray, diagonal: bool
+) -> float:
+    """Return ``tr(S P) + sum_ij weight_ij |P_ij|``."""
+    if sp.issparse(precision):
+        entries = precision.tocoo()
+        row, col = entries.coords
+        trace = float(np.sum(covariance[row, col] * entries.data))
+    else:
+        trace = inner(covariance, precision)
+    return trace + absolute_sum(precision, weight, diagonal)

@@ -1,0 +1,237 @@
+"""The likelihood algorithm: block descent on the penalized likelihood (the paper's MRL)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray
+from mnpca.engines import engine_for
+from mnpca.engines.arrays import Array, diagonal_matrix, is_foreign_array, like, to_numpy
+from mnpca.model.low_rank import LowRank
+from mnpca.model.objective import Penalty
+from mnpca.model.sparse import repeated
+from mnpca.noise.scales import row_col_scales
+from mnpca.precision import PrecisionResult
+from mnpca.solvers.likelihood.blocks import Iterate, col_step, gauge_step, row_step, signal_step
+from mnpca.solvers.likelihood.low_rank_step import LowRankStep, closed_form, svd_start
+from mnpca.solvers.progress import Progress, Report, State, inner_state, nested, silent
+
+Start: TypeAlias = Literal["best", "svd", "scales"]
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodFit:
+    """The end of a descent.
+
+    Attributes
+    ----------
+    signal : LowRank
+        Scores X and loadings W, not yet identified.
+    row_precision, col_precision : sparse arrays
+        A and B, in the gauge that the penalties prefer.
+    history : list of float
+        Objective at the start and after every iteration; it never rises.
+    converged : bool
+        Whether the last iteration changed it by at most the tolerance.
+    """
+
+    signal: LowRank
+    row_precision: sp.csr_array
+    col_precision: sp.csr_array
+    history: list[float]
+    converged: bool
+
+
+def fit_likelihood(
+    data: FloatArray,
+    rank: int,
+    penalty: Penalty,
+    *,
+    start: Start = "best",
+    low_rank_step: LowRankStep = "als",
+    tol: float = 1e-5,
+    max_iter: int = 200,
+    n_matrices: int = 1,
+    report: Report = silent,
+    resume: State | None = None,
+) -> LikelihoodFit:
+    """Minimize `mnpca.model.objective.objective` over X, W, A and B in turn.
+
+    Parameters
+    ----------
+    data : array of shape (n, p)
+        Y, centered if it is to be.
+    rank : int
+        Number of components.
+    penalty : Penalty
+        Weights of the penalties.
+    start : {"best", "svd", "scales"}, default="best"
+        Where to begin: the truncated SVD of Y, that of Y with its rows and columns scaled to equal
+        mean squares, or both; then the lower end is kept.
+    low_rank_step : {"als", "closed"}, default="als"
+        Alternating least squares, or generalized PCA.
+    tol : float, default=1e-5
+        Change of the objective at which to stop; precisions are solved ten times as accurately.
+    max_iter : int, default=200
+        Largest number of iterations.
+    n_matrices : int, default=1
+        Number of matrices that stand one under the other in `data`.
+    report, resume
+        See `mnpca.solvers.progress`.
+    """
+    correlated = penalty.row_on or penalty.col_on
+    starts: list[Start] = ["svd", "scales"] if start == "best" else [start]
+    if not correlated:  # the SVD is the solution
+        starts = ["svd"]
+    ends = [] if resume is None else [_restored_end(end, data) for end in resume["ends"]]
+    inner = inner_state(resume)
+    for name in starts[len(ends) :]:
+        ends.append(
+            descend(
+                data,
+                rank,
+                penalty,
+                start=name,
+                low_rank_step=low_rank_step,
+                tol=tol,
+                max_iter=max_iter,
+                n_matrices=n_matrices,
+                report=nested(report, lambda: {"ends": [_as_dict(end) for end in ends]}),
+                resume=inner,
+            )
+        )
+        inner = None
+    return min(ends, key=lambda end: end.history[-1])
+
+
+def descend(
+    data: FloatArray,
+    rank: int,
+    penalty: Penalty,
+    *,
+    start: Start,
+    low_rank_step: LowRankStep,
+    tol: float,
+    max_iter: int,
+    n_matrices: int = 1,
+    report: Report = silent,
+    resume: State | None = None,
+) -> LikelihoodFit:
+    """Descend from one start.
+
+    The row precision, the column precision, their common scale, then scores and loadings; until
+    the objective changes by at most `tol` (relative where the objective exceeds 1). Where the
+    penalties do not determine the scale, it is held at ``logdet A = 0``. Scale-free penalties leave
+    it there too.
+    """
+    if resume is None:
+        iterate = begin(data, rank, penalty, start, n_matrices)
+        history = [iterate.value(data, penalty)]
+    else:
+        iterate, history = _restore(resume, data)
+    stage = f"likelihood, from {start}"
+    converged = _settled(history, tol)
+    while not converged and len(history) <= max_iter:
+        iterate = row_step(data, iterate, penalty, tol=0.1 * tol)
+        iterate = col_step(data, iterate, penalty, tol=0.1 * tol)
+        iterate = gauge_step(data, iterate, penalty)
+        iterate = signal_step(data, iterate, penalty, low_rank_step)
+        history.append(iterate.value(data, penalty))
+        converged = _settled(history, tol)
+        report(Progress(stage, len(history) - 1, history[-1], _saver(iterate, history)))
+    return LikelihoodFit(
+        iterate.signal, iterate.row_precision, iterate.col_precision, history, converged
+    )
+
+
+def begin(
+    data: FloatArray, rank: int, penalty: Penalty, start: Start, n_matrices: int = 1
+) -> Iterate:
+    """Return identity precisions and the signal of the named start, its factors balanced.
+
+    Correlated noise of large variance is in the first components of an SVD, and the descent does
+    not leave it. Scaled rows and columns show the signal first in most of these cases.
+    """
+    n, p = data.shape
+    identity = _diagonal(np.ones(n // n_matrices), data), _diagonal(np.ones(p), data)
+    if start == "svd":
+        return Iterate(svd_start(data, rank), *identity)
+    scales = row_col_scales(engine_for(data), n_repeats=n_matrices)
+    row, col = (
+        _diagonal(side.base.weights, data) if on else plain
+        for side, plain, on in zip(scales, identity, (penalty.row_on, penalty.col_on), strict=True)
+    )
+    signal = closed_form(data, rank, repeated(row, n), col, penalty.ridge)
+    return Iterate(signal, *identity)
+
+
+def _diagonal(values: FloatArray, data: Array) -> Any:
+    """Return a diagonal precision: sparse, or dense where the data live."""
+    if is_foreign_array(data):
+        return diagonal_matrix(like(values, data))
+    return sp.csr_array(sp.diags_array(values))
+
+
+def _settled(history: list[float], tol: float) -> bool:
+    return len(history) > 1 and history[-2] - history[-1] <= tol * max(1.0, abs(history[-1]))
+
+
+def _as_dict(end: LikelihoodFit) -> dict[str, Any]:
+    return {name: _stored(getattr(end, name)) for name in LikelihoodFit.__dataclass_fields__}
+
+
+def _stored(value: Any) -> Any:
+    """Return what a checkpoint keeps of an array, or of a signal: a copy in the host's memory."""
+    if isinstance(value, LowRank):
+        return LowRank(*map(_stored, value))
+    return to_numpy(value) if is_foreign_array(value) else value
+
+
+def _beside(value: Any, data: Array) -> Any:
+    """Bring an array of a checkpoint back to where the data live."""
+    if not is_foreign_array(data):
+        return value
+    if isinstance(value, LowRank):
+        return LowRank(*(like(factor, data) for factor in value))
+    return like(value, data)
+
+
+def _saver(iterate: Iterate, history: list[float]) -> Callable[[], State]:
+    def state() -> dict[str, Any]:
+        return {
+            "signal": _stored(iterate.signal),
+            "row_precision": _stored(iterate.row_precision),
+            "col_precision": _stored(iterate.col_precision),
+            "row_start": None if iterate.row_start is None else iterate.row_start.state(),
+            "col_start": None if iterate.col_start is None else iterate.col_start.state(),
+            "history": list(history),
+        }
+
+    return state
+
+
+def _restore(state: State, data: Array) -> tuple[Iterate, list[float]]:
+    starts = [
+        None if state[name] is None else _restored_result(state[name], data)
+        for name in ("row_start", "col_start")
+    ]
+    precisions = (_beside(state[name], data) for name in ("row_precision", "col_precision"))
+    iterate = Iterate(_beside(LowRank(*state["signal"]), data), *precisions, *starts)
+    return iterate, list(state["history"])
+
+
+def _restored_result(state: State, data: Array) -> PrecisionResult:
+    return PrecisionResult.from_state({**state, "precision": _beside(state["precision"], data)})
+
+
+def _restored_end(end: State, data: Array) -> LikelihoodFit:
+    return LikelihoodFit(
+        signal=_beside(LowRank(*end["signal"]), data),
+        row_precision=_beside(end["row_precision"], data),
+        col_precision=_beside(end["col_precision"], data),
+        history=list(end["history"]),
+        converged=bool(end["converged"]),
+    )

@@ -1,0 +1,358 @@
+"""Expectation and maximization for MNPCA: signal and noise steps on a matrix with holes."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mnpca._typing import BoolArray, FloatArray
+from mnpca.engines import engine_for
+from mnpca.model.low_rank import LowRank
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.estimate import NoiseModel, Structure
+from mnpca.noise.graph import STRICT, WIDE
+from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
+from mnpca.solvers.mnpca.fit import MNPCAFit, posterior_fields
+from mnpca.solvers.mnpca.iterate import Iterate, pack_side, unpack_side
+from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step
+from mnpca.solvers.mnpca.noise_step import Memory, noise_step
+from mnpca.solvers.mnpca.search import FINAL_SWEEPS, WIDER
+from mnpca.solvers.mnpca.standardized import StandardizedData
+from mnpca.solvers.mnpca.variational import Posterior
+from mnpca.solvers.progress import Progress, Report, State, silent
+
+#: Noise steps from the end of a search for networks.
+ROUNDS = 3
+#: Most noise steps from elsewhere ...
+ROUNDS_FROM_AFAR = 8
+#: ... where they end when the signal changes by less than this share; the draws never let it
+#: stand still.
+STILL = 0.05
+#: Low-rank steps before each noise step but the first.
+SIGNAL_STEPS = 1
+#: Low-rank steps under the final noise, at most.
+FINAL_STEPS = 5
+#: Change of the signal at which these end.
+FINAL_TOL = 2e-3
+#: Accuracy of the final conditional means.
+FINAL_CELL_TOL = 1e-4
+#: The name of the stage.
+STAGE = "expectation"
+
+
+@dataclass(frozen=True)
+class CompletedFit:
+    """An MNPCA fit of an incomplete matrix.
+
+    Attributes
+    ----------
+    fit : MNPCAFit
+        The model; its signal is what is left besides the covariates.
+    outcome : Outcome
+        Of holes and covariates.
+    data : array of shape (n, p)
+        A complete matrix without effects whose noise has the fitted covariances.
+    """
+
+    fit: MNPCAFit
+    outcome: Outcome
+    data: FloatArray
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Where the rounds stand, in units of the data: all that the next one reads."""
+
+    noise: NoiseModel
+    signal: LowRank
+    loadings: FloatArray
+    centered: bool
+
+
+@dataclass(frozen=True)
+class _Settled:
+    """A signal under one noise model, and the matrix that is expected with it."""
+
+    posterior: Posterior
+    completion: Completion
+
+
+class MissingRounds:
+    """Rounds of expectation, low-rank steps and a noise step, from a fit of a completed matrix.
+
+    Parameters
+    ----------
+    problem : Incomplete
+        The matrix.
+    guess : array of shape (n, p)
+        The completed matrix that was fitted.
+    fit : MNPCAFit
+        Its fit.
+    structure : {"identity", "diagonal", "graph"}
+        Of the noise.
+    center : bool or "auto"
+        Whether the model has a mean row.
+    seed : int
+        Of the draws and of the subspace iteration.
+    n_rounds : int, default=3
+        How many at most; more than three only until the signal hardly changes.
+    prune : bool, default=False
+        Whether components below ``sqrt n + sqrt p``, where the singular values of noise end, are
+        left out of the result. Their posterior mean is next to nothing.
+    """
+
+    def __init__(
+        self,
+        problem: Incomplete,
+        guess: FloatArray,
+        fit: MNPCAFit,
+        structure: Structure,
+        center: Center,
+        seed: int,
+        *,
+        n_rounds: int = ROUNDS,
+        prune: bool = False,
+    ) -> None:
+        self.problem = problem
+        self.start = fit
+        self.standardized = StandardizedData.of(guess, center, structure)
+        self.structure = structure
+        self.center = center
+        self.levels = WIDE if fit.chosen == WIDER else STRICT
+        self.seed = seed
+        self.n_rounds = n_rounds
+        self.prune = prune
+        self.rank = len(fit.singular_values)
+        self.rounds: list[tuple[float, float]] = []
+
+    def run(self, report: Report, outer: Callable[[], State], resume: State | None) -> CompletedFit:
+        """Do all rounds and the final low-rank steps.
+
+        `outer` makes the state of what came before, for checkpoints; `resume` is the state of an
+        earlier run, or None.
+        """
+        point = self._beginning() if resume is None else self._unpack(resume)
+        return self._finish(self._rounds_from(point, report, outer))
+
+    def predictions(self, completed: CompletedFit, hidden: BoolArray) -> FloatArray:
+        """Return what the model expects of observed cells that it is re-estimated without.
+
+        The rounds begin with the outcome of `run`: its signal, which has forgotten the hidden
+        cells after a few expectations, and its variances. Its networks would not forget, since a
+        large value in one hidden cell can make an edge.
+        """
+        other = copy.copy(self)
+        other.problem = replace(
+            self.problem,
+            matrix=np.where(hidden, 0.0, self.problem.matrix),
+            missing=self.problem.missing | hidden,
+        )
+        other.start = completed.fit
+        other.center = completed.fit.centered
+        other.n_rounds = ROUNDS_FROM_AFAR
+        other.rounds = []
+        known = other._beginning()
+        # Eigenvalues, of which variances are made, have a floor in the solver's units.
+        scaled = other.standardized.to_scaled(known.noise)
+        sides = (AxisPrecision.diagonal(1.0 / each.variances) for each in (scaled.row, scaled.col))
+        beginning = replace(known, noise=other.standardized.from_scaled(NoiseModel(*sides)))
+        point = other._rounds_from(beginning, silent, dict)
+        settled = other._settle(other._under(point.noise), point, point.centered)
+        return np.asarray(settled.completion.filled[hidden])
+
+    def _beginning(self) -> _Point:
+        """Return the fit to start from as a point."""
+        fit = self.start
+        signal = LowRank(
+            np.column_stack([fit.low_rank.left, np.ones(len(fit.scores))]),
+            np.column_stack([fit.low_rank.right, fit.mean]),
+        )
+        noise = NoiseModel(fit.row_noise, fit.col_noise)
+        return _Point(noise, signal, fit.loadings, fit.centered)
+
+    def _rounds_from(self, point: _Point, report: Report, outer: Callable[[], State]) -> _Point:
+        """Do the rounds that are left."""
+        while not self._enough_rounds():
+            number = len(self.rounds) + 1
+            point, score, change = self._round(point, number)
+            self.rounds.append((score, change))
+            report(Progress(STAGE, number, score, self._packer(point, outer)))
+        return point
+
+    def _enough_rounds(self) -> bool:
+        done = len(self.rounds)
+        return done >= self.n_rounds or (done >= ROUNDS and self.rounds[-1][1] < STILL)
+
+    def _round(self, point: _Point, number: int) -> tuple[_Point, float, float]:
+        """Return the next point, the score before its noise step and the signal's change."""
+        expectation = self._under(point.noise)
+        if number == 1:
+            settled = self._settle(expectation, point, self.center)
+        else:
+            settled = self._signal_steps(expectation, point, point.centered, SIGNAL_STEPS)
+        rng = np.random.default_rng([self.seed, number])
+        scaled = self.standardized.to_scaled(point.noise)
+        noise = noise_step(
+            self._standardized(expectation.for_noise(settled.completion, rng)),
+            settled.posterior,
+            scaled,
+            self.structure,
+            self.structure,
+            Memory(),  # another draw may have other edges
+            self.levels,
+        )
+        posterior = settled.posterior
+        new = _Point(
+            self.standardized.from_scaled(noise),
+            self._in_data(posterior),
+            posterior.svd.right * self.standardized.scale,
+            posterior.centered,
+        )
+        change = _change(new.signal.dense(), point.signal.dense())
+        return new, Iterate(scaled, posterior).score + self.standardized.constant, change
+
+    def _settle(self, expectation: Expectation, point: _Point, center: Center) -> "_Settled":
+        """Let the signal settle; ``center="auto"`` compares the evidence with and without a mean.
+
+        Expected cells agree with the model they were expected under, so each of the two gets its
+        own completion before they are compared.
+        """
+        options = (False, True) if center == "auto" else (bool(center),)
+        ends = [self._signal_steps(expectation, point, each, FINAL_STEPS) for each in options]
+        return max(ends, key=lambda end: end.posterior.elbo)
+
+    def _signal_steps(
+        self, expectation: Expectation, point: _Point, centered: bool, steps: int
+    ) -> "_Settled":
+        """Alternate expectation and low-rank step, at most `steps` times."""
+        signal, loadings, cells = point.signal.dense(), point.loadings, None
+        for _ in range(steps):
+            completion = expectation.complete(signal, cells)
+            posterior = self._low_rank(expectation, completion, point.noise, loadings, centered)
+            old, signal = signal, self._in_data(posterior).dense()
+            loadings, cells = posterior.svd.right * self.standardized.scale, completion.cells
+            if _change(signal, old) < FINAL_TOL:
+                break
+        return _Settled(posterior, expectation.complete(signal, cells))
+
+    def _finish(self, point: _Point) -> CompletedFit:
+        """Let the signal settle under the final noise, and describe what came out."""
+        expectation = self._under(point.noise)
+        settled = self._settle(expectation, point, point.centered)
+        if self.prune:
+            edge = float(np.sum(np.sqrt(self.problem.matrix.shape)))
+            self.rank = int(np.sum(settled.posterior.svd.singular_values > edge))
+        loadings = settled.posterior.svd.right * self.standardized.scale
+        posterior = self._low_rank(
+            expectation, settled.completion, point.noise, loadings, point.centered, FINAL_SWEEPS
+        )
+        signal = self._in_data(posterior).dense()
+        completion = expectation.complete(signal, settled.completion.cells, tol=FINAL_CELL_TOL)
+        drawn = expectation.for_noise(completion, np.random.default_rng([self.seed, 0]))
+        fit = self._as_fit(posterior, point.noise)
+        rows, cols = np.nonzero(self.problem.missing)
+        left, right = fit.signal_variance
+        variances = np.einsum("ck,ck->c", left[rows], right[cols]) + expectation.noise.variances()
+        outcome = Outcome.of(completion, self.problem.missing, variances)
+        return CompletedFit(fit, outcome, drawn)
+
+    def _as_fit(self, posterior: Posterior, noise: NoiseModel) -> MNPCAFit:
+        scaled = self.standardized.to_scaled(noise)
+        row_share, col_share = observed_shares(self.problem.missing, posterior, scaled)
+        fields = posterior_fields(posterior, scaled, self.standardized, row_share, col_share)
+        score = Iterate(scaled, posterior).score
+        rounds = [(STAGE, i + 1, *entry) for i, entry in enumerate(self.rounds)]
+        history = (*self.start.history, *rounds)
+        return replace(
+            self.start,
+            **fields,
+            elbo=posterior.elbo + self.standardized.constant,
+            score=score + self.standardized.constant,
+            history=history,
+            chosen=STAGE,
+            converged=False,  # left to the last change in the history
+            n_iter=len(history),
+        )
+
+    def _under(self, noise: NoiseModel) -> Expectation:
+        return self.problem.under(noise.row.precision, noise.col.precision)
+
+    def _standardized(self, matrix: FloatArray) -> Any:
+        return engine_for(matrix).standardized(
+            self.standardized.offset, self.standardized.scale[:, 0]
+        )
+
+    def _low_rank(
+        self,
+        expectation: Expectation,
+        completion: Completion,
+        noise: NoiseModel,
+        loadings: FloatArray,
+        centered: bool,
+        sweeps: int = 8,
+    ) -> Posterior:
+        scaled = self.standardized.to_scaled(noise)
+        return low_rank_step(
+            self._standardized(expectation.for_signal(completion)),
+            scaled.row,
+            scaled.col,
+            self.rank,
+            center=centered,
+            start=loadings / self.standardized.scale,
+            max_sweeps=sweeps,
+            seed=self.seed,
+        )
+
+    def _in_data(self, posterior: Posterior) -> LowRank:
+        """Return the signal, mean row included, in the units of the data."""
+        ones = np.ones((len(posterior.left), 1))
+        left = np.column_stack([posterior.left, ones])
+        return LowRank(
+            left,
+            np.column_stack([posterior.right * self.standardized.scale, self.standardized.offset]),
+        )
+
+    def _packer(self, point: _Point, outer: Callable[[], State]) -> Callable[[], State]:
+        def state() -> State:
+            return {
+                **outer(),
+                "signal": point.signal,
+                "loadings": point.loadings,
+                "centered": point.centered,
+                "rounds": np.array(self.rounds),
+                **pack_side("row", point.noise.row),
+                **pack_side("col", point.noise.col),
+            }
+
+        return state
+
+    def _unpack(self, state: State) -> _Point:
+        self.rounds = [(float(score), float(change)) for score, change in state["rounds"]]
+        noise = NoiseModel(unpack_side("row", state), unpack_side("col", state))
+        return _Point(noise, LowRank(*state["signal"]), state["loadings"], bool(state["centered"]))
+
+
+def observed_shares(
+    missing: Any, posterior: Posterior, noise: NoiseModel
+) -> tuple[FloatArray, FloatArray]:
+    """Return how much of what a row says about its scores was observed, and of a column.
+
+    Column j counts by ``b_jj |w_j|^2``, what it contributes to ``W'BW``, and row i by
+    ``a_ii |x_i|^2``; all count alike where there is no signal.
+    """
+    col_weight = noise.col.precision.diagonal() * np.sum(posterior.right**2, axis=1)
+    row_weight = noise.row.precision.diagonal() * np.sum(posterior.left**2, axis=1)
+    shares = []
+    for observed, weight in ((~missing, col_weight), (~missing.T, row_weight)):
+        total = float(weight.sum())
+        weight = weight / total if total > 0 else np.full(len(weight), 1.0 / len(weight))
+        # A share of zero would be an infinite variance; the prior bounds it.
+        shares.append(np.maximum(observed @ weight, 1e-2))
+    return shares[0], shares[1]
+
+
+def _change(new: FloatArray, old: FloatArray) -> float:
+    size = max(float(np.linalg.norm(new)), float(np.linalg.norm(old)), np.finfo(float).tiny)
+    return float(np.linalg.norm(new - old)) / size

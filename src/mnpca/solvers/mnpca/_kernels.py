@@ -1,0 +1,63 @@
+"""Compiled loops over the rows of tall thin arrays (numba only).
+
+Each works on the rows from `start` to `stop`, so that threads can share them out.
+"""
+
+import numpy as np
+from numba import njit
+
+_FAST = {"reassoc", "contract", "nsz", "arcp"}
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def second_moment(targets, noise_variances, values, vectors, start, stop):
+    """Sum over rows of E[x x'], x a row's posterior in the eigenbasis of the prior."""
+    k = targets.shape[1]
+    second = np.zeros((k, k))
+    row = np.empty(k)
+    for i in range(start, stop):
+        a = noise_variances[i]
+        for j in range(k):
+            dot = 0.0
+            for m in range(k):
+                dot += targets[i, m] * vectors[m, j]
+            share = values[j] / (values[j] + a)
+            row[j] = dot * share
+            second[j, j] += share * a
+        for j in range(k):
+            for m in range(j + 1):
+                second[j, m] += row[j] * row[m]
+    for j in range(k):
+        for m in range(j):
+            second[m, j] = second[j, m]
+    return second
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def posterior_rows(
+    targets, noise_variances, values, vectors, start, stop, means, total_variance, shares
+):
+    """Fill in posterior means and summed variances; add up the shares.
+
+    Returns twice the Kullback-Leibler divergence from the prior, plus the sum of the shares.
+    """
+    k = targets.shape[1]
+    divergence = 0.0
+    for i in range(start, stop):
+        a = noise_variances[i]
+        odds = 1.0
+        variance = 0.0
+        for j in range(k):
+            dot = 0.0
+            for m in range(k):
+                dot += targets[i, m] * vectors[m, j]
+            share = values[j] / (values[j] + a)
+            mean = dot * share
+            means[i, j] = mean
+            variance += share * a
+            shares[j] += share
+            odds *= (values[j] + a) / a
+            divergence += mean * mean / values[j]
+        total_variance[i] = variance
+        divergence += np.log(odds)
+    return divergence

@@ -1,0 +1,255 @@
+"""The MNPCA fit: from a matrix to a signal with its uncertainty and two noise networks."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.model.low_rank import LowRank, fix_signs
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.estimate import NoiseModel, Structure
+from mnpca.solvers.mnpca.iterate import Iterate
+from mnpca.solvers.mnpca.low_rank_step import Center
+from mnpca.solvers.mnpca.search import Search, Settings
+from mnpca.solvers.mnpca.standardized import StandardizedData
+from mnpca.solvers.mnpca.variational import Posterior
+from mnpca.solvers.progress import Report, State, silent
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The end of one trail of the search."""
+
+    name: str
+    n_live: int
+    score: float
+    elbo: float
+    n_row_edges: int
+    n_col_edges: int
+
+
+@dataclass(frozen=True)
+class MNPCAFit:
+    """A fitted model ``Y = 1 mean' + signal + E``, E ~ MN(inv A, inv B), logdet A = 0.
+
+    Attributes
+    ----------
+    mean : array of shape (p,)
+        Mean row, zeros where the model has none.
+    centered : bool
+        Whether the model has a mean row.
+    low_rank : LowRank
+        Posterior mean of the signal, the mean row left out.
+    signal_variance : LowRank
+        Posterior variance of every entry of signal + mean, as factors of an n x p matrix.
+    scores, loadings, singular_values : arrays
+        Generalized SVD of ``Y - 1 mean'`` under A and B: scores are U diag(s), loadings V with
+        V'BV = I.
+    row_noise, col_noise : AxisPrecision
+        A and B with their spectra by component.
+    elbo, score : float
+        Evidence lower bound, and the same less the price of the edges.
+    history : tuple of (stage, iteration, score, change)
+        Every outer iteration.
+    candidates : tuple of Candidate
+        The trails and their scores; `chosen` names the one that won.
+    converged : bool
+        Whether the winning stage settled before its last iteration.
+    n_iter : int
+        Outer iterations in all.
+    """
+
+    mean: FloatArray
+    centered: bool
+    low_rank: LowRank
+    signal_variance: LowRank
+    scores: FloatArray
+    loadings: FloatArray
+    singular_values: FloatArray
+    row_noise: AxisPrecision
+    col_noise: AxisPrecision
+    elbo: float
+    score: float
+    history: tuple[tuple[str, int, float, float], ...]
+    candidates: tuple[Candidate, ...]
+    chosen: str
+    converged: bool
+    n_iter: int
+
+    def denoised(self) -> FloatArray:
+        """Return the posterior mean of the training matrix's signal, mean included."""
+        dense: FloatArray = self.low_rank.dense() + self.mean
+        return dense
+
+
+def fit_mnpca(
+    Y: Any,
+    rank: int,
+    *,
+    noise: Structure = "graph",
+    row_noise: Structure | None = None,
+    col_noise: Structure | None = None,
+    center: Center = "auto",
+    max_iter: int = 9,
+    tol: float = 1e-2,
+    random_state: int = 0,
+    n_matrices: int = 1,
+    report: Report = silent,
+    resume: State | None = None,
+) -> MNPCAFit:
+    """Fit signal and noise networks with nothing to tune.
+
+    Parameters
+    ----------
+    Y : array or Engine of shape (n, p)
+        Data without missing entries; anything that `mnpca.engines.engine_for` takes.
+    rank : int
+        Number of components, 0 allowed.
+    noise : {"identity", "diagonal", "graph"}
+        Structure of both noise precisions.
+    row_noise, col_noise : {"identity", "diagonal", "graph"}, optional
+        Structure of one side where it differs from `noise`.
+    center : bool or "auto"
+        Whether the model has a mean row; "auto" compares both by their evidence.
+    max_iter : int
+        Outer iterations of the diagonal stage.
+    tol : float
+        A stage ends when the signal and the level of the noise change by less than this share.
+    random_state : int
+        Seed of the subspace iteration's random columns.
+    n_matrices : int
+        Y holds so many matrices, one under the other, that share mean row, loadings and both
+        noise precisions (A is then repeated, see `AxisPrecision`).
+    report : callable
+        Called after every outer iteration.
+    resume : State, optional
+        A state that `report` was given, to continue from.
+
+    Examples
+    --------
+    >>> from mnpca.datasets import make_paper_small
+    >>> from mnpca.metrics import psnr
+    >>> from mnpca.solvers.mnpca import fit_mnpca
+    >>> data = make_paper_small(c=224, seed=1)
+    >>> fit = fit_mnpca(data.Y, 2)
+    >>> psnr(fit.denoised(), data.signal) > 15
+    True
+    """
+    standardized = StandardizedData.of(Y, center, col_noise or noise)
+    settings = Settings(
+        rank=rank,
+        row_structure=row_noise or noise,
+        col_structure=col_noise or noise,
+        center=standardized.center,
+        max_iter=max_iter,
+        tol=tol,
+        seed=random_state,
+        n_matrices=n_matrices,
+    )
+    engine = standardized.engine
+    if resume is None:
+        search = Search.begin(engine, settings)
+    else:
+        search = Search.unpack(engine, settings, resume)
+    best = search.run(report)
+    return as_fit(best, search, standardized)
+
+
+def as_fit(best: Iterate, search: Search, standardized: StandardizedData) -> MNPCAFit:
+    """Express the best iterate in the units of the data."""
+    posterior = best.posterior
+    chosen = search.best_name()
+    constant = standardized.constant
+    return MNPCAFit(
+        **posterior_fields(posterior, best.noise, standardized),
+        elbo=posterior.elbo + constant,
+        score=best.score + constant,
+        history=tuple(
+            (stage, iteration, score + constant, change)
+            for stage, iteration, score, change in search.history
+        ),
+        candidates=tuple(
+            Candidate(
+                name,
+                trail.n_live,
+                trail.score + constant,
+                trail.posterior.elbo + constant,
+                trail.noise.row.n_edges,
+                trail.noise.col.n_edges,
+            )
+            for name, trail in search.finished.items()
+        ),
+        chosen=chosen,
+        converged=chosen not in search.unsettled,
+        n_iter=len(search.history),
+    )
+
+
+def posterior_fields(
+    posterior: Posterior,
+    noise: NoiseModel,
+    standardized: StandardizedData,
+    row_share: FloatArray | None = None,
+    col_share: FloatArray | None = None,
+) -> dict[str, Any]:
+    """Return signal and noise of a fit, in the units of the data, by the names of its fields.
+
+    `row_share` and `col_share` are as in `signal_variance`.
+    """
+    scores, loadings = fix_signs(
+        posterior.svd.left * posterior.svd.singular_values, posterior.svd.right * standardized.scale
+    )
+    left, right = signal_variance(posterior, noise, row_share, col_share)
+    in_data = standardized.from_scaled(noise)
+    return {
+        "mean": posterior.mean * standardized.scale[:, 0] + standardized.offset,
+        "centered": posterior.centered,
+        "low_rank": LowRank(posterior.scores, posterior.loadings * standardized.scale),
+        "signal_variance": LowRank(left, right * standardized.scale**2),
+        "scores": scores,
+        "loadings": loadings,
+        "singular_values": posterior.svd.singular_values,
+        "row_noise": in_data.row,
+        "col_noise": in_data.col,
+    }
+
+
+def signal_variance(
+    posterior: Posterior,
+    noise: NoiseModel,
+    row_share: FloatArray | None = None,
+    col_share: FloatArray | None = None,
+) -> LowRank:
+    """Posterior variance of every entry of ``left right'``, as thin factors.
+
+    With row covariances T diag(c_i) T' of X and S diag(d_j) S' of W, the variance of
+    ``x_i' w_j`` is ``x_i' S diag(d_j) S' x_i + w_j' T diag(c_i) T' w_j`` plus
+    ``tr(T diag(c_i) T' S diag(d_j) S')``; each term is a product of something of i and of j.
+
+    The posterior takes every cell for observed. Where only a share of what a row (column) has to
+    say about its scores (loadings) was, their variances are divided by that share.
+    """
+    left: list[FloatArray] = []
+    right: list[FloatArray] = []
+    if posterior.right_factor is not None:
+        basis = posterior.right_factor.basis
+        col_variances = posterior.right_factor.row_variances(noise.col)
+        if col_share is not None:
+            col_variances = col_variances / col_share[:, None]
+        left.append((posterior.left @ basis) ** 2)
+        right.append(col_variances)
+    if posterior.left_factor is not None and posterior.right_factor is not None:
+        k = posterior.rank
+        basis = posterior.left_factor.basis
+        variances = posterior.left_factor.row_variances(noise.row)
+        if row_share is not None:
+            variances = variances / row_share[:, None]
+        left.append(variances)
+        right.append((posterior.loadings @ basis) ** 2)
+        overlap = (basis.T @ posterior.right_factor.basis[:k]) ** 2
+        left.append(variances @ overlap)
+        right.append(col_variances)
+    if not left:
+        return LowRank(np.zeros((noise.row.size, 0)), np.zeros((noise.col.size, 0)))
+    return LowRank(np.column_stack(left), np.column_stack(right))

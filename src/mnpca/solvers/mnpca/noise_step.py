@@ -1,0 +1,146 @@
+"""The noise given the signal: S1 and S2 with the correction D, then a precision of each."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.engines.base import Engine, Gram
+from mnpca.engines.gram import FactorGram
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.estimate import NoiseModel, Structure, diagonal_noise, noise_from_gram
+from mnpca.noise.graph import STRICT, Candidates, Levels
+from mnpca.solvers.mnpca.variational import Posterior
+
+#: A correlation above this is never taken for a remainder of the signal.
+NO_ARTIFACT = 0.1
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What noise steps remember of earlier ones: candidate edges of both sides."""
+
+    row: Candidates = field(default_factory=Candidates)
+    col: Candidates = field(default_factory=Candidates)
+
+
+def noise_step(
+    engine: Engine,
+    posterior: Posterior,
+    noise: NoiseModel,
+    row_structure: Structure,
+    col_structure: Structure,
+    memory: Memory,
+    levels: Levels = STRICT,
+    blur: float = 0.0,
+) -> NoiseModel:
+    """Re-estimate A and B from the residual and the uncertainty of the signal.
+
+    ``S2 = (R'AR + D_B) / n`` and ``S1 = (R B R' + D_A) / p``, R = Y - E[signal] and D the
+    posterior covariance of the signal seen from that side; each with a ridge. The side with
+    more observations comes first; the second one sees its new value. Several matrices, one under
+    the other, have one A: ``S1`` is the mean over them.
+
+    `blur` says how far the noise may still be from its end. D is right only if the noise it was
+    computed with is; otherwise the signal leaves correlations of the order sqrt(k) / q among q
+    items, k components. With very many observations they would pass for edges, and as edges they
+    would stay. So edges below ``blur sqrt(k) / q`` do not enter.
+    """
+    n, p = engine.shape
+    row, col = noise.row, noise.col
+    if "graph" in (row_structure, col_structure):
+        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory, levels, blur)
+    else:
+        step = _DiagonalStep(engine, posterior)
+    if n >= p:
+        col = step.col(row, col, col_structure)
+        row = step.row(row, col, row_structure)
+    else:
+        row = step.row(row, col, row_structure)
+        col = step.col(row, col, col_structure)
+    return NoiseModel(row, col).in_gauge()
+
+
+class _DiagonalStep:
+    """Both sides diagonal: two weighted sums of squares of one residual."""
+
+    def __init__(self, engine: Engine, posterior: Posterior):
+        self.shape = engine.shape
+        self.posterior = posterior
+        self.squares = engine.residual_squares(posterior.left, posterior.right)
+
+    def row(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
+        posterior = self.posterior
+        total = self.squares.row_sums(1.0 / col.variances)
+        total += _thin_diagonal(posterior.left, posterior.right_spread)
+        total += row.marginal(posterior.row_uncertainty[:, None])[:, 0]
+        m = self.shape[1] * row.n_repeats
+        return diagonal_noise(row.pool(total), m, structure).tile(row.n_repeats)
+
+    def col(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
+        posterior = self.posterior
+        total = self.squares.col_sums(1.0 / row.variances)
+        total += _thin_diagonal(posterior.right, posterior.left_spread)
+        total += col.marginal(posterior.col_uncertainty[:, None])[:, 0]
+        return diagonal_noise(total, self.shape[0], structure)
+
+
+class _GraphStep:
+    """At least one side with a graph: Gram matrices of the residual."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        posterior: Posterior,
+        memory: Memory,
+        levels: Levels,
+        blur: float,
+    ):
+        self.levels = levels
+        self.blur = blur * float(np.sqrt(posterior.rank))
+        self.engine = engine
+        self.posterior = posterior
+        self.memory = memory
+
+    def row(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
+        signal = self.posterior
+        uncertainty = row.function(signal.row_uncertainty)
+        gram = self.engine.row_gram(
+            signal.left, signal.right, col.weights, signal.left, signal.right_spread
+        )
+        m = self.engine.shape[1] * row.n_repeats
+        gram = _pooled(gram, row.n_repeats)
+        floor = self._floor(gram.size)
+        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, self.levels, floor)
+        return side.tile(row.n_repeats)
+
+    def col(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
+        signal = self.posterior
+        uncertainty = col.function(signal.col_uncertainty)
+        gram = self.engine.col_gram(
+            signal.left, signal.right, row.weights, signal.right, signal.left_spread
+        )
+        m = self.engine.shape[0]
+        floor = self._floor(gram.size)
+        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, self.levels, floor)
+
+    def _floor(self, size: int) -> float:
+        return min(self.blur / size, NO_ARTIFACT)
+
+
+def _pooled(gram: Gram, n_repeats: int) -> Gram:
+    """Add up the blocks on the diagonal that belong to the repeats of the items."""
+    if n_repeats == 1:
+        return gram
+    if not isinstance(gram, FactorGram):
+        raise TypeError("Several matrices are fitted in memory only; give one NumPy array.")
+    # The sum of products is a product of longer factors.
+    left, right = (
+        np.concatenate(np.split(factor, n_repeats), axis=1) for factor in (gram.left, gram.right)
+    )
+    return FactorGram(left, right)
+
+
+def _thin_diagonal(thin: FloatArray, spread: FloatArray) -> FloatArray:
+    """Diagonal of ``F spread F'``."""
+    return np.asarray(np.einsum("ij,ij->i", thin @ spread, thin))

@@ -1,0 +1,228 @@
+"""The low-rank step: average over the factors instead of truncating.
+
+Model of the step (A and B given): rows of X are N(0, G_X), rows of [W, mu] are N(0, G_W), and
+Y = X W' + 1 mu' + E with E ~ MN(inv A, inv B). The posterior is approximated by
+q(X) q([W, mu]); updating one factor given the other is a ridge regression that falls apart into
+scalars in the eigenbasis of its own side's precision. docs/method.md derives the formulas.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mnpca._typing import FloatArray
+from mnpca.engines import thin
+from mnpca.engines.base import Engine
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
+from mnpca.solvers.mnpca.shrinkage import shrink_rows
+
+#: EM steps for a prior covariance inside one update of a factor.
+EM_STEPS = 5
+
+
+@dataclass(frozen=True)
+class FactorPosterior:
+    """Gaussian posterior of one factor F (q x k).
+
+    In the eigenbasis of its side's precision (noise variances a_i) the covariance of row i is
+    ``basis diag(g a_i / (g + a_i)) basis'``.
+    """
+
+    mean: FloatArray
+    prior: FloatArray
+    """Prior covariance G of the rows, k x k."""
+    basis: FloatArray
+    signal_variances: FloatArray
+    """g, the eigenvalues of the whitened prior."""
+    spread: FloatArray
+    """``E[(F - mean)' P (F - mean)]``, k x k."""
+    uncertainty: FloatArray
+    """Trace of each rotated row's covariance in the other factor's metric."""
+    divergence: float
+    """Twice the Kullback-Leibler divergence of the posterior from the prior."""
+
+    def row_variances(self, noise: AxisPrecision) -> FloatArray:
+        """Variances of each row in data space: covariance i is ``basis diag(v_i) basis'``."""
+        noise_variances = 1.0 / noise.eigenvalues[:, None]
+        g = self.signal_variances
+        return noise.marginal(g * noise_variances / (g + noise_variances))
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The variational posterior of the signal ``left right'``, mean included.
+
+    With a mean, ``left`` ends in a column of ones and ``right`` in the mean; the spreads are
+    padded to match.
+    """
+
+    left: FloatArray
+    right: FloatArray
+    centered: bool
+    left_factor: FactorPosterior | None
+    right_factor: FactorPosterior | None
+    left_spread: FloatArray
+    right_spread: FloatArray
+    row_uncertainty: FloatArray
+    col_uncertainty: FloatArray
+    svd: GeneralisedSVD
+    elbo_path: FloatArray
+
+    @property
+    def elbo(self) -> float:
+        """Return the evidence lower bound at the last sweep (without the 2 pi constant)."""
+        return float(self.elbo_path[-1])
+
+    @property
+    def rank(self) -> int:
+        """Return the number of components, the mean not counted."""
+        return len(self.svd.singular_values)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Return the posterior mean of the mean row (zeros without one)."""
+        return self.right[:, -1] if self.centered else np.zeros(len(self.right))
+
+    @property
+    def scores(self) -> FloatArray:
+        """Return the posterior mean of X."""
+        return self.left[:, : self.rank]
+
+    @property
+    def loadings(self) -> FloatArray:
+        """Return the posterior mean of W."""
+        return self.right[:, : self.rank]
+
+
+def variational_step(
+    engine: Engine,
+    row_noise: AxisPrecision,
+    col_noise: AxisPrecision,
+    svd: GeneralisedSVD,
+    total: float,
+    *,
+    max_sweeps: int,
+    tol: float,
+) -> Posterior:
+    """Alternate the updates of q(X) and q([W, mu]) from the generalized SVD.
+
+    Parameters
+    ----------
+    engine : Engine
+        Holds Y.
+    row_noise, col_noise : AxisPrecision
+        A and B.
+    svd : GeneralisedSVD
+        Start; a mean row in it puts a mean into the model.
+    total : float
+        ``tr(A Y B Y')``.
+    max_sweeps : int
+        At most this many sweeps.
+    tol : float
+        Stop when the ELBO rises by less than ``tol`` per entry of Y.
+    """
+    n, p = engine.shape
+    k = len(svd.singular_values)
+    centered = svd.mean is not None
+    left = svd.left * svd.singular_values
+    right = svd.right
+    if svd.mean is not None:
+        left = np.column_stack([left, np.ones(n)])
+        right = np.column_stack([right, svd.mean])
+    width = right.shape[1]
+    left_spread: FloatArray = np.zeros((width, width))
+    right_spread: FloatArray = np.zeros((width, width))
+    left_factor: FactorPosterior | None = None
+    right_factor: FactorPosterior | None = None
+    constant = total - p * row_noise.log_determinant - n * col_noise.log_determinant
+    weighted_right = col_noise.apply(right)
+    path: list[float] = []
+    while width > 0 and len(path) < max_sweeps:
+        if k > 0:
+            metric = thin.inner(right, weighted_right) + right_spread
+            target = engine.times(weighted_right[:, :k])
+            if centered:
+                thin.subtract_row(target, metric[k, :k])
+            left_factor = update_factor(target, metric[:k, :k], row_noise, left_factor)
+            left[:, :k] = left_factor.mean
+            left_spread[:k, :k] = left_factor.spread
+        weighted_left = row_noise.apply(left)
+        left_metric = thin.inner(left, weighted_left) + left_spread
+        target = engine.transposed_times(weighted_left)
+        right_factor = update_factor(target, left_metric, col_noise, right_factor)
+        right, right_spread = right_factor.mean, right_factor.spread
+        weighted_right = col_noise.apply(right)
+        right_metric = thin.inner(right, weighted_right) + right_spread
+        divergence = right_factor.divergence + (left_factor.divergence if left_factor else 0.0)
+        misfit = float(np.sum(left_metric * right_metric) - 2.0 * np.sum(target * weighted_right))
+        path.append(-0.5 * (constant + misfit + divergence))
+        if len(path) > 1 and abs(path[-1] - path[-2]) < tol * n * p:
+            break
+    return Posterior(
+        left=left,
+        right=right,
+        centered=centered,
+        left_factor=left_factor,
+        right_factor=right_factor,
+        left_spread=left_spread,
+        right_spread=right_spread,
+        row_uncertainty=left_factor.uncertainty if left_factor else np.zeros(n),
+        col_uncertainty=right_factor.uncertainty if right_factor else np.zeros(p),
+        svd=svd,
+        elbo_path=np.array(path if path else [-0.5 * constant]),
+    )
+
+
+def update_factor(
+    target: FloatArray,
+    metric: FloatArray,
+    noise: AxisPrecision,
+    previous: FactorPosterior | None,
+) -> FactorPosterior:
+    """Posterior of one factor given the other.
+
+    Parameters
+    ----------
+    target : array of shape (q, k)
+        ``Y B W`` (or ``Y' A X``): the linear term, without this side's precision for X; see
+        below for W, where the same formula holds with the roles exchanged.
+    metric : array of shape (k, k)
+        H, the expected Gram ``E[W'BW]`` of the other factor.
+    noise : AxisPrecision
+        Precision P of this side.
+    previous : FactorPosterior, optional
+        Its prior covariance is the EM start; otherwise a moment estimate.
+
+    Notes
+    -----
+    The least squares estimate ``target H^-1`` has row covariance ``P^-1`` and column covariance
+    ``H^-1 = L L'``. Rotated by P's eigenvectors and multiplied by ``L^-T`` its entries are
+    independent with variances a_i, and `shrink_rows` finishes.
+    """
+    k = len(metric)
+    metric = metric + (1e-10 * np.trace(metric) + 1e-12) * np.eye(k)
+    inverse = np.linalg.inv(metric)
+    root = np.linalg.cholesky((inverse + inverse.T) / 2)
+    whitener = np.linalg.inv(root)
+    whitened = noise.rotate(thin.product(target, inverse @ whitener.T))
+    if previous is None:
+        precisions = noise.eigenvalues[:, None]
+        moment = thin.inner(whitened, whitened * precisions) / noise.size - np.eye(k)
+        values, vectors = np.linalg.eigh(moment)
+        prior = (vectors * np.maximum(values, 1e-3)) @ vectors.T
+    else:
+        prior = whitener @ previous.prior @ whitener.T
+    means, g, vectors, shares, divergence, uncertainty = shrink_rows(
+        whitened, 1.0 / noise.eigenvalues, prior, EM_STEPS
+    )
+    basis = root @ vectors
+    return FactorPosterior(
+        mean=noise.unrotate(thin.product(means, basis.T)),
+        prior=(basis * g) @ basis.T,
+        basis=basis,
+        signal_variances=g,
+        spread=(basis * shares) @ basis.T,
+        uncertainty=uncertainty,
+        divergence=divergence,
+    )

@@ -1,0 +1,112 @@
+"""Choice of a graph and maximum likelihood on it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mnpca.datasets import chain_precision
+from mnpca.engines.gram import FactorGram
+from mnpca.noise.graph import FIRST_PARTNERS, Candidates, select_graph
+from mnpca.noise.support import Support, SupportFit
+
+
+def correlation_of(precision, n_observations, seed):
+    """Gram of standardized draws: their sample correlation."""
+    white = np.random.default_rng(seed).normal(size=(precision.shape[0], n_observations))
+    dense = precision.toarray() if sp.issparse(precision) else precision
+    draws = np.linalg.solve(np.linalg.cholesky(dense).T, white)
+    draws /= np.linalg.norm(draws, axis=1, keepdims=True)
+    return FactorGram(draws, draws.copy())
+
+
+def chain_edges(size):
+    return {(i, i + 1) for i in range(size - 1)}
+
+
+def test_a_chain_is_recovered_not_its_cliques():
+    gram = correlation_of(chain_precision(80, 0.8), 400, 0)
+    fit = select_graph(gram, 400, Candidates())
+    found = set(zip(fit.support.i.tolist(), fit.support.j.tolist(), strict=True))
+    assert chain_edges(80) <= found
+    assert len(found - chain_edges(80)) <= 4
+
+
+def test_a_hub_with_more_partners_than_the_first_round_proposes_is_recovered():
+    partners = FIRST_PARTNERS + 20
+    star = np.eye(partners + 1)
+    star[0, 1:] = star[1:, 0] = -0.1
+    fit = select_graph(correlation_of(star, 10_000, 0), 10_000, Candidates())
+    assert np.sum(fit.support.i == 0) == partners
+
+
+def test_white_noise_has_hardly_an_edge():
+    found = [select_graph(correlation_of(np.eye(100), 200, s), 200, Candidates()) for s in range(5)]
+    assert sum(0 if fit is None else fit.support.n_edges for fit in found) <= 5
+
+
+def test_remembered_candidates_give_the_same_graph():
+    gram = correlation_of(chain_precision(60, 0.7), 300, 1)
+    memory = Candidates()
+    first = select_graph(gram, 300, memory)
+    assert memory.complete
+    again = select_graph(gram, 300, memory)
+    np.testing.assert_array_equal(first.support.keys, again.support.keys)
+    np.testing.assert_allclose(first.edge_values, again.edge_values)
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_support_fit_is_maximum_likelihood(warm):
+    """At the maximum the fitted covariance equals C on the support; P is zero elsewhere."""
+    gram = correlation_of(chain_precision(30, 0.6), 100, 2)
+    correlation = gram.left @ gram.right.T
+    i, j = np.arange(0, 28), np.arange(2, 30)
+    i, j = np.concatenate([i, [0, 5]]), np.concatenate([j, [1, 20]])
+    support = Support(30, i, j)
+    start = None
+    if warm:
+        start = SupportFit(Support(30, i[:20], j[:20]), correlation[i[:20], j[:20]], gram)
+    fit = SupportFit(support, correlation[i, j], gram, start, max_sweeps=500, tol=1e-12)
+    precision = fit.precision().toarray()
+    covariance = np.linalg.inv(precision)
+    np.testing.assert_allclose(np.diag(covariance), 1.0, rtol=1e-8)
+    np.testing.assert_allclose(covariance[i, j], correlation[i, j], atol=1e-8)
+    assert np.count_nonzero(precision) == 30 + 2 * len(i)
+
+
+def test_singular_block_is_repaired():
+    """More items than observations on a full support: no maximum, but a definite answer."""
+    rng = np.random.default_rng(0)
+    draws = rng.standard_normal((12, 3))
+    draws /= np.linalg.norm(draws, axis=1, keepdims=True)
+    gram = FactorGram(draws, draws.copy())
+    i, j = np.triu_indices(12, 1)
+    fit = SupportFit(Support(12, i, j), gram.entries(i, j), gram)
+    assert np.linalg.eigvalsh(fit.precision().toarray())[0] > 0
+
+
+@pytest.mark.parametrize("small", [0, 32])
+def test_indefinite_components_are_found(small, monkeypatch):
+    monkeypatch.setattr("mnpca.noise.support.SMALL", small)
+    edges = np.array([(0, 1), (1, 2), (0, 2), (4, 5), (5, 6), (4, 6)])
+    gram = correlation_of(np.eye(8), 400, 0)
+    i, j = edges.T
+    fit = SupportFit(Support(8, i, j), gram.entries(i, j), gram)
+    nothing = np.zeros(2, dtype=bool)
+    assert not fit._indefinite(nothing).any()
+    fit.edge_values[3:] = -0.6 * fit.diagonal[4:7].mean()
+    lowest = [np.linalg.eigvalsh(fit._block(c))[0] for c in range(2)]
+    assert lowest[0] > 0 > lowest[1]
+    np.testing.assert_array_equal(fit._indefinite(nothing), [False, True])
+
+
+def test_a_floor_keeps_weak_edges_out():
+    """Two pairs, one strong and one weak; both stand far above chance."""
+    precision = np.eye(6)
+    precision[0, 1] = precision[1, 0] = -0.5
+    precision[2, 3] = precision[3, 2] = -0.05
+    gram = correlation_of(precision, 20000, 0)
+    plain = select_graph(gram, 20000, Candidates())
+    assert list(zip(plain.support.i, plain.support.j, strict=True)) == [(0, 1), (2, 3)]
+    raised = select_graph(gram, 20000, Candidates(), floor=0.1)
+    assert list(zip(raised.support.i, raised.support.j, strict=True)) == [(0, 1)]
+    assert select_graph(gram, 20000, Candidates(), floor=0.9) is None
