@@ -13,7 +13,7 @@ from mnpca.datasets import (
     random_sparse_precision,
     sample_matrix_normal,
 )
-from mnpca.datasets._synthetic import NOISE_KINDS, colour_rows, white_entries
+from mnpca.datasets._synthetic import NOISE_KINDS, color_rows, white_entries
 
 
 @pytest.mark.parametrize("density", [0.01, 0.05, 0.3])
@@ -62,11 +62,11 @@ def test_chain():
         chain_precision(5, 1.0)
 
 
-def test_colouring_is_the_lower_cholesky_factor_of_the_covariance():
+def test_coloring_is_the_lower_cholesky_factor_of_the_covariance():
     precision = sp.csr_array(
         sp.block_diag([random_sparse_precision(6, 0.5, 8.0, 0), 2 * sp.eye_array(3)])
     )
-    lower = colour_rows(precision, np.eye(9))
+    lower = color_rows(precision, np.eye(9))
     np.testing.assert_allclose(lower, np.linalg.cholesky(np.linalg.inv(precision.toarray())))
 
 

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from mnpca.datasets import chain_precision, random_sparse_precision
+from mnpca.noise import axis_precision
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.solvers.mnpca import axis_precision
 
 
 def example():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mnpca import sparse_precision
 from mnpca.engines.arrays import to_numpy
-from mnpca.precision import elsewhere
+from mnpca.precision import array_api
 from mnpca.precision.newton import QUICK, STEADY, THOROUGH, NewtonPoint
 from mnpca.precision.problem import ASYMMETRY, NotCertifiedError
 
@@ -38,9 +38,9 @@ def blocks(*matrices):
 def test_sweeps_of_small_components_are_limited(strict, monkeypatch):
     S = factor_covariance(12, 20, seed=52)
     asked = []
-    solve = elsewhere.sparse_precision
+    solve = array_api.sparse_precision
     monkeypatch.setattr(
-        elsewhere, "sparse_precision", lambda *a, **k: asked.append(k["max_iter"]) or solve(*a, **k)
+        array_api, "sparse_precision", lambda *a, **k: asked.append(k["max_iter"]) or solve(*a, **k)
     )
     limited = sparse_precision(strict(S), 0.05, tol=1e-8, max_iter=1)
     assert asked == [1]
@@ -50,7 +50,7 @@ def test_sweeps_of_small_components_are_limited(strict, monkeypatch):
 
 def test_values_gaps_and_iterations_add_up_over_components(strict, monkeypatch):
     """Two components by Newton's method, one on the processor, two variables alone."""
-    monkeypatch.setattr(elsewhere, "SMALL", 3)
+    monkeypatch.setattr(array_api, "SMALL", 3)
     one, two = factor_covariance(8, 30, seed=50), 4 * factor_covariance(6, 20, seed=51)
     three, alone = np.array([[2.0, 1.0], [1.0, 3.0]]), [[0.25]]
     S = blocks(one, alone, two, three, alone)
@@ -76,11 +76,11 @@ def test_values_gaps_and_iterations_add_up_over_components(strict, monkeypatch):
 
 @pytest.mark.parametrize("size", [3, 4])
 def test_components_of_the_limit_s_size_are_left_to_the_processor(strict, monkeypatch, size):
-    monkeypatch.setattr(elsewhere, "SMALL", size)
+    monkeypatch.setattr(array_api, "SMALL", size)
     called = []
-    newton = elsewhere._solve_large
+    newton = array_api._solve_large
     monkeypatch.setattr(
-        elsewhere, "_solve_large", lambda *args: called.append(args[0].size) or newton(*args)
+        array_api, "_solve_large", lambda *args: called.append(args[0].size) or newton(*args)
     )
     S = factor_covariance(4, 30, seed=52)
     sparse_precision(strict(S), 0.01)
@@ -123,10 +123,10 @@ def test_asymmetry_is_measured_in_units_of_the_variables(strict, share, corner):
 
 @pytest.mark.parametrize("small", [1, 200])
 @pytest.mark.parametrize("diagonal", [False, True])
-@pytest.mark.parametrize("kind", ["number", "row", "matrix", "elsewhere"])
+@pytest.mark.parametrize("kind", ["number", "row", "matrix", "array_api"])
 def test_every_kind_of_penalty(strict, monkeypatch, small, diagonal, kind):
     """The order of variables mixes two components, so rows of penalties must follow them."""
-    monkeypatch.setattr(elsewhere, "SMALL", small)
+    monkeypatch.setattr(array_api, "SMALL", small)
     order = np.array([3, 0, 6, 2, 5, 1, 4])
     S = blocks(factor_covariance(4, 20, seed=53), 3 * factor_covariance(3, 20, seed=54))
     S = S[np.ix_(order, order)]
@@ -134,7 +134,7 @@ def test_every_kind_of_penalty(strict, monkeypatch, small, diagonal, kind):
     matrix = (spread + spread.T) / 2
     if kind in ("number", "row"):
         matrix = np.full((7, 7), 0.1)
-    given = {"number": 0.1, "row": matrix[:1], "matrix": matrix, "elsewhere": strict(matrix)}
+    given = {"number": 0.1, "row": matrix[:1], "matrix": matrix, "array_api": strict(matrix)}
     expected = sparse_precision(S, matrix, penalize_diagonal=diagonal, tol=1e-9)
     found = sparse_precision(strict(S), given[kind], penalize_diagonal=diagonal, tol=1e-9)
     assert found.objective == pytest.approx(expected.objective, abs=1e-7)
@@ -144,17 +144,17 @@ def test_every_kind_of_penalty(strict, monkeypatch, small, diagonal, kind):
 
 @pytest.mark.parametrize("small", [1, 200])
 def test_two_variables_with_penalties_of_their_own(strict, monkeypatch, small):
-    monkeypatch.setattr(elsewhere, "SMALL", small)
+    monkeypatch.setattr(array_api, "SMALL", small)
     S, alpha = np.array([[2.0, 0.9], [0.9, 3.0]]), np.array([[0.1, 0.2], [0.2, 0.7]])
     expected = sparse_precision(S, alpha, penalize_diagonal=True, tol=1e-9)
     found = sparse_precision(strict(S), alpha, penalize_diagonal=True, tol=1e-9)
     assert_allclose(to_numpy(found.precision), expected.precision.toarray(), atol=1e-4)
-    problem = elsewhere._checked(strict(S), alpha, True)
+    problem = array_api._checked(strict(S), alpha, True)
     assert_allclose(to_numpy(problem.diagonal), [2.1, 3.7])
 
 
 def test_an_earlier_result_is_a_start_for_each_component(strict, monkeypatch):
-    monkeypatch.setattr(elsewhere, "SMALL", 1)
+    monkeypatch.setattr(array_api, "SMALL", 1)
     order = np.array([3, 0, 6, 2, 5, 1, 4])
     S = blocks(factor_covariance(4, 20, seed=55), factor_covariance(3, 20, seed=56))
     S = S[np.ix_(order, order)]
@@ -167,18 +167,18 @@ def test_an_earlier_result_is_a_start_for_each_component(strict, monkeypatch):
 
 def test_newton_starts_from_the_diagonal(strict):
     """A solution that is diagonal is found at once."""
-    problem = elsewhere._checked(strict([[2.0, 0.1], [0.1, 4.0]]), 0.2, False)
-    point = elsewhere._solve_large(problem, 1e-9, None)
+    problem = array_api._checked(strict([[2.0, 0.1], [0.1, 4.0]]), 0.2, False)
+    point = array_api._solve_large(problem, 1e-9, None)
     assert point.n_iter == 1
     assert_allclose(to_numpy(point.T), np.diag([0.5, 0.25]), rtol=1e-14)
     start = strict(np.array([[0.5, 0.01], [0.01, 0.25]]))
-    assert elsewhere._solve_large(problem, 1e-9, start).n_iter > 1
+    assert array_api._solve_large(problem, 1e-9, start).n_iter > 1
 
 
 @pytest.mark.parametrize("succeeds", [0, 1, 2, 3])
 def test_more_effort_where_less_fails(strict, monkeypatch, succeeds):
     """The goal is tol per variable; every method gets it, and stops the others when it succeeds."""
-    problem = elsewhere._checked(strict(np.eye(4)), 0.1, False)
+    problem = array_api._checked(strict(np.eye(4)), 0.1, False)
     tried = []
 
     def outcome(effort, goal):
@@ -188,35 +188,35 @@ def test_more_effort_where_less_fails(strict, monkeypatch, succeeds):
         return NewtonPoint(None, None, 0.0, gap, len(tried))
 
     monkeypatch.setattr(
-        elsewhere,
+        array_api,
         "newton",
         lambda problem, start, goal, max_iter, effort: (
-            outcome(effort, goal) if max_iter == elsewhere.QUICK_ITERATIONS else None
+            outcome(effort, goal) if max_iter == array_api.QUICK_ITERATIONS else None
         ),
     )
     monkeypatch.setattr(
-        elsewhere, "newton_along_path", lambda problem, goal, effort: outcome(effort, goal)
+        array_api, "newton_along_path", lambda problem, goal, effort: outcome(effort, goal)
     )
     if succeeds == 3:
         with pytest.raises(NotCertifiedError, match=r"stands at 1\.0e-03 per variable"):
-            elsewhere._solve_large(problem, 1e-3, None)
+            array_api._solve_large(problem, 1e-3, None)
         succeeds = 2
     else:
-        assert elsewhere._solve_large(problem, 1e-3, None).n_iter == succeeds + 1
+        assert array_api._solve_large(problem, 1e-3, None).n_iter == succeeds + 1
     assert tried == [QUICK, STEADY, THOROUGH][: succeeds + 1]
 
 
 def test_blocks_are_taken_and_placed(put):
     matrix = np.arange(25.0).reshape(5, 5)
     index = np.array([3, 0, 4])
-    block = elsewhere._block(put(matrix), index)
+    block = array_api._block(put(matrix), index)
     assert_array_equal(to_numpy(block), matrix[np.ix_(index, index)])
-    assert_array_equal(to_numpy(elsewhere._columns(put(matrix), index)), matrix[:, index])
+    assert_array_equal(to_numpy(array_api._columns(put(matrix), index)), matrix[:, index])
     new = np.arange(100.0, 109.0).reshape(3, 3)
     diagonal = np.diag(np.arange(1.0, 6.0))
     expected = diagonal.copy()
     expected[np.ix_(index, index)] = new
-    assert_array_equal(to_numpy(elsewhere._placed(put(diagonal), index, put(new))), expected)
+    assert_array_equal(to_numpy(array_api._placed(put(diagonal), index, put(new))), expected)
 
 
 def test_a_part_of_a_problem(strict):
@@ -224,10 +224,10 @@ def test_a_part_of_a_problem(strict):
     alpha = np.full((5, 5), 0.1) + np.diag(np.arange(5.0))
     index = np.array([1, 4])
     for penalty, expected in ((alpha, alpha[np.ix_(index, index)]), (0.1, [[0.1, 0.1]])):
-        part = elsewhere._restrict(elsewhere._checked(strict(S), penalty, True), index)
+        part = array_api._restrict(array_api._checked(strict(S), penalty, True), index)
         assert_array_equal(to_numpy(part.covariance), S[np.ix_(index, index)])
         assert_array_equal(to_numpy(part.alpha), expected)
         added = np.diagonal(np.broadcast_to(penalty, (5, 5)))
         assert_allclose(to_numpy(part.diagonal), (np.diagonal(S) + added)[index])
-    whole = elsewhere._checked(strict(S), 0.1, False)
-    assert elsewhere._restrict(whole, np.arange(5)) is whole
+    whole = array_api._checked(strict(S), 0.1, False)
+    assert array_api._restrict(whole, np.arange(5)) is whole

@@ -24,9 +24,7 @@ def fit(
     ] = "auto",
     algorithm: Annotated[
         Algorithm,
-        typer.Option(
-            metavar="NAME", help="MNPCA, or the paper's 'likelihood' or 'wasserstein'."
-        ),
+        typer.Option(metavar="NAME", help="MNPCA, or the paper's 'likelihood' or 'wasserstein'."),
     ] = Algorithm.mnpca,
     labels: Annotated[
         str | None,

@@ -8,9 +8,9 @@ from scipy.special import polygamma
 from mnpca.datasets import make_low_rank_matrix_normal
 from mnpca.engines.dense import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.estimate import NoiseModel, pooled_variances, ridged_variances
+from mnpca.noise.estimate import RIDGE, NoiseModel, pooled_variances, ridged_variances
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
-from mnpca.solvers.mnpca.noise_step import RIDGE, Memory, noise_step
+from mnpca.solvers.mnpca.noise_step import Memory, noise_step
 
 
 def test_ridge():

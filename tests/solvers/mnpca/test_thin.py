@@ -5,9 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from mnpca.datasets import random_sparse_precision
+from mnpca.engines import thin
 from mnpca.engines.threads import worker_threads
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.solvers.mnpca import shrinkage, thin
+from mnpca.solvers.mnpca import shrinkage
 
 
 @pytest.fixture(params=[1, 3])
