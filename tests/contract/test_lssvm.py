@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mnpca.baselines import LSSVMClassifier
+from reproduction.baselines import LSSVMClassifier
 
 
 @parametrize_with_checks([LSSVMClassifier(), LSSVMClassifier(width=1.0, cv=3, random_state=0)])

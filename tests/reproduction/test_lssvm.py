@@ -1,0 +1,135 @@
+"""The least-squares SVM against the bordered system solved directly, and against refits."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_moons
+
+from reproduction.baselines import LSSVMClassifier
+from reproduction.baselines._kernel_system import (
+    KernelSystem,
+    held_out_decisions,
+    rbf_kernel,
+    squared_distances,
+)
+from reproduction.baselines._tuning import (
+    all_are_right,
+    largest_is_right,
+    least_error_each,
+    one_against_rest,
+    squared_error,
+    trials,
+    typical_distance,
+)
+
+
+def bordered_solution(kernel, regularization, targets):
+    n = len(kernel)
+    system = np.zeros((n + 1, n + 1))
+    system[0, 1:] = system[1:, 0] = 1
+    system[1:, 1:] = kernel + np.eye(n) / regularization
+    solution = np.linalg.solve(system, np.vstack([np.zeros(targets.shape[1]), targets]))
+    return solution[1:], solution[0]
+
+
+def refitted_decisions(kernel, regularization, targets, folds):
+    decisions = np.empty_like(targets)
+    for fold in folds:
+        kept = np.setdiff1d(np.arange(len(kernel)), fold)
+        dual, bias = bordered_solution(kernel[np.ix_(kept, kept)], regularization, targets[kept])
+        decisions[fold] = kernel[np.ix_(fold, kept)] @ dual + bias
+    return decisions
+
+
+@pytest.fixture(params=[60, 620], ids=["full rank", "low rank"])
+def problem(request):
+    """620 rows in two dimensions take the thin factor of the kernel, 60 rows the full one."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((request.param, 2))
+    codes = (rows[:, 0] > 0).astype(int) + (rows[:, 1] > 0.5)
+    return rbf_kernel(squared_distances(rows, rows), 1.0), one_against_rest(codes, 3)
+
+
+@pytest.mark.parametrize("regularization", [0.1, 10.0, 1e4])
+def test_solution_solves_the_bordered_system(problem, regularization):
+    # What the thin factor leaves out of the kernel is multiplied by the regularization.
+    tolerance = max(1e-6, 1e-8 * regularization)
+    kernel, targets = problem
+    dual, bias = KernelSystem(kernel).fit(regularization, targets)
+    expected, expected_bias = bordered_solution(kernel, regularization, targets)
+    np.testing.assert_allclose(bias, expected_bias, atol=tolerance)
+    np.testing.assert_allclose(kernel @ dual, kernel @ expected, atol=tolerance)
+
+
+def test_held_out_decisions_equal_refits(problem):
+    kernel, targets = problem
+    folds = np.array_split(np.random.default_rng(1).permutation(len(kernel)), 5)
+    system = KernelSystem(kernel)
+    np.testing.assert_allclose(
+        system.leave_folds_out(10.0, targets, folds),
+        refitted_decisions(kernel, 10.0, targets, folds),
+        atol=1e-6,
+    )
+    directly = held_out_decisions(kernel, 10.0, targets, [folds, folds[::-1]])
+    for decisions in directly:
+        np.testing.assert_allclose(
+            decisions, system.leave_folds_out(10.0, targets, folds), atol=1e-6
+        )
+    some = np.arange(0, len(kernel), 50)
+    np.testing.assert_allclose(
+        system.leave_one_out(10.0, targets)[some],
+        refitted_decisions(kernel, 10.0, targets, [np.array([i]) for i in some])[some],
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("cv", ["loo", 5])
+def test_tuned_classifier_learns_what_a_line_cannot(cv):
+    rows, labels = make_moons(300, noise=0.15, random_state=0)
+    new_rows, new_labels = make_moons(500, noise=0.15, random_state=1)
+    model = LSSVMClassifier(cv=cv, random_state=0).fit(rows, labels)
+    assert model.score(new_rows, new_labels) > 0.97
+    assert abs(model.tuning_accuracy_ - model.score(new_rows, new_labels)) < 0.03
+
+
+def test_units_of_the_features_do_not_matter_when_tuned():
+    rows, labels = load_iris(return_X_y=True)
+    first = LSSVMClassifier().fit(rows, labels)
+    second = LSSVMClassifier().fit(1e3 * rows, labels)
+    np.testing.assert_array_equal(first.predict(rows), second.predict(1e3 * rows))
+
+
+def test_fixed_settings_are_used_as_given():
+    rows, labels = load_iris(return_X_y=True)
+    model = LSSVMClassifier(width=2.0, regularization=3.0).fit(rows, labels)
+    assert (model.width_, model.regularization_) == (2.0, 3.0)
+    assert np.isnan(model.tuning_accuracy_)
+
+
+def test_two_ways_to_decide():
+    targets = one_against_rest(np.array([0, 1, 2, 2]), 3)
+    decisions = np.array([[0.5, -1, -1], [-0.3, -0.2, -0.9], [0.1, -1, 0.4], [1, -1, -1.0]])
+    assert largest_is_right(decisions, targets).tolist() == [True, True, True, False]
+    # No machine claims the second row and two claim the third: both are undecided.
+    assert all_are_right(decisions, targets).tolist() == [True, False, False, False]
+
+
+def test_each_machine_gets_its_own_best_setting():
+    rows, labels = load_iris(return_X_y=True)
+    targets = one_against_rest(labels, 3)
+    squared = squared_distances(rows, rows)
+    rng = np.random.default_rng(0)
+    splits = [np.array_split(rng.permutation(150), 5) for _ in range(2)]
+    candidates = list(trials(squared, targets, splits=splits))
+    chosen = least_error_each(candidates, targets)
+    assert len(chosen) == 2
+    for split, settings in enumerate(chosen):
+        for machine, setting in enumerate(settings):
+            errors = {s: squared_error(d[split], targets)[machine] for s, d in candidates}
+            assert errors[setting] == min(errors.values())
+    assert len(set(chosen[0])) > 1
+
+
+def test_rounding_errors_are_no_distance():
+    rows = np.concatenate([1e-15 * np.arange(50.0), [1.0, 2.0]])[:, None]
+    assert 0.9 < typical_distance(squared_distances(rows, rows)) < 2.1
+    assert typical_distance(np.zeros((3, 3))) == 1.0
