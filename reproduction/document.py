@@ -1,7 +1,7 @@
-"""Write the results of a folder into a page: ``python -m reproduction.document results``.
+"""Write the results of a folder into pages: ``python -m reproduction.document results``.
 
-The page holds its text; between ``<!-- results: NAME ... -->`` and ``<!-- end -->`` stands what
-this module writes, so a new run of the experiments needs one command to reach the page.
+A page holds its text; between ``<!-- results: NAME ... -->`` and ``<!-- end -->`` stands what
+this module writes, so a new run of the experiments needs one command to reach the pages.
 """
 
 import argparse
@@ -18,6 +18,8 @@ from reproduction.present import term_pairs
 from reproduction.store import RESULTS, ResultStore
 from reproduction.tables import averages, beside_paper, heading, markdown
 
+#: All tables, and the conclusions.
+PAGES = (Path("reproduction/tables.md"), Path("docs/reproduction.md"))
 _BLOCK = re.compile(r"(<!-- results: (.*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -70,15 +72,16 @@ def _terms(store, cells):
 
 
 def main(arguments=None):
-    """Fill the page from the results."""
-    parser = argparse.ArgumentParser(description="Write results into a Markdown page.")
+    """Fill the pages from the results."""
+    parser = argparse.ArgumentParser(description="Write results into Markdown pages.")
     parser.add_argument("results", type=Path, help="folder that the reproduction wrote")
-    parser.add_argument("page", type=Path, nargs="?", default=Path("reproduction/tables.md"))
+    parser.add_argument("pages", type=Path, nargs="*", default=PAGES, metavar="page")
     options = parser.parse_args(arguments)
     if not (options.results / RESULTS).is_file():
         parser.error(f"there is no {RESULTS} in {str(options.results)!r}.")
-    page = options.page.read_text(encoding="utf-8")
-    options.page.write_text(fill(page, ResultStore(options.results)), encoding="utf-8")
+    store = ResultStore(options.results)
+    for page in options.pages:
+        page.write_text(fill(page.read_text(encoding="utf-8"), store), encoding="utf-8")
 
 
 if __name__ == "__main__":

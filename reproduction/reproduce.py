@@ -52,7 +52,9 @@ def _with_data(cells, name, target, console):
     kept = [cell for cell in cells if not problems[_set_name(cell)]]
     missing = list(filter(None, problems.values()))
     if not kept and target != "all":
-        raise FileNotFoundError(f"{name} needs real data (--data FOLDER), and none is here. {missing[0]}")
+        raise FileNotFoundError(
+            f"{name} needs real data (--data FOLDER), and none is here. {missing[0]}"
+        )
     for problem in missing:
         console.print(f"left out: {problem}", highlight=False)
     return kept
