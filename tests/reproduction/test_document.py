@@ -78,7 +78,7 @@ def test_deviations_and_their_reasons(tmp_path):
 
 
 def test_every_deviation_on_the_page_has_a_reason():
-    page = Path(__file__).parents[2] / "docs" / "reproduction.md"
+    page = Path(__file__).parents[2] / "reproduction" / "tables.md"
     text = page.read_text()
     assert "within 3 points" in text
     assert "unexplained" not in text
