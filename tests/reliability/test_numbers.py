@@ -110,7 +110,7 @@ FITTED = {
 def test_fitted_with_finite_results(name, case):
     X = FITTED[case](sample())
     if (name, case) == ("SparsePrecision", "constant column"):
-        with pytest.raises(ValueError, match="1 constant column.*at 2.*drop them"):
+        with pytest.raises(ValueError, match=r"1 constant column.*at 2.*drop them"):
             make(name).fit(X)
         return
     one = name != "SparsePrecision" and (min(X.shape) <= 2 or case == "exactly low rank")
