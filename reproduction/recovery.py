@@ -16,6 +16,7 @@ from reproduction.estimates import (
 from reproduction.paper_draws import paper_draw_large, paper_draw_small
 
 CONDITIONS = (8, 16, 32, 64, 96, 128, 160, 192, 224)
+QUICK_CONDITIONS = (8, 32, 224)
 FIRST_SEED = 1000
 # The paper's own data have the seeds 1 to 10, the large ones 1 to 5.
 FIRST_RUN = 1
@@ -59,7 +60,7 @@ def _cells(experiment, first_seed, quick, methods):
     return [
         Cell(experiment, f"c={c}", method, first_seed + repeat)
         for repeat in range(1 if quick else N_SMALL)
-        for c in ((8, 32, 224) if quick else CONDITIONS)
+        for c in (QUICK_CONDITIONS if quick else CONDITIONS)
         for method in methods
     ]
 
