@@ -80,12 +80,10 @@ def test_tuned_classifier_learns_what_a_line_cannot_in_any_unit(cv):
     assert abs(model.tuning_accuracy_ - model.score(new_rows, new_labels)) < 0.03
     scaled = LSSVMClassifier(cv=cv, random_state=0).fit(1e3 * rows, labels)
     np.testing.assert_array_equal(scaled.predict(1e3 * new_rows), model.predict(new_rows))
-
-
-def test_fixed_settings_are_used_as_given():
-    model = LSSVMClassifier(width=2.0, regularization=3.0).fit(*load_iris(return_X_y=True))
-    assert (model.width_, model.regularization_) == (2.0, 3.0)
-    assert np.isnan(model.tuning_accuracy_)
+    given = {"width": model.width_, "regularization": model.regularization_}
+    fixed = LSSVMClassifier(**given).fit(rows, labels)
+    np.testing.assert_allclose(fixed.decision_function(rows), model.decision_function(rows))
+    assert np.isnan(fixed.tuning_accuracy_)
 
 
 def test_two_ways_to_decide():

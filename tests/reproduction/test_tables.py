@@ -8,7 +8,7 @@ from rich.console import Console
 
 from reproduction.cells import Cell, Outcome
 from reproduction.store import ResultStore
-from reproduction.tables import averages, beside_paper, cell_text, markdown, paper_figures, show
+from reproduction.tables import averages, beside_paper, cell_text, paper_figures, show
 
 
 def test_the_papers_figures_are_complete():
@@ -41,13 +41,6 @@ def test_averages_and_differences(ours):
     assert (new["mean"], new["sd"]) == (9.0, 0.5)
     assert np.isnan(new["paper"])
     assert program["paper"] == 16.79  # the figure of the paper's MN-PCA
-
-
-def test_markdown(ours):
-    head, _, row = markdown(beside_paper(ours, "table1"), "psnr").splitlines()
-    assert head == "| | PCA | new | none | MN-PCA-program |"
-    texts = "16.00 (1.00) / 15.71, +0.29 | 9.00 (0.50) | no result | 17.00 / 16.79, +0.21"
-    assert row == f"| c=8 | {texts} |"
 
 
 @pytest.mark.parametrize(("width", "parts"), [(40, 3), (200, 1)])
