@@ -39,7 +39,7 @@ def estimate(method, data, *, n_components=2, seed=0, penalties=None):
     Parameters
     ----------
     method : str
-        One of the names above. PCA centres, as in the paper; the paper's own algorithms do not,
+        One of the names above. PCA centers, as in the paper; the paper's own algorithms do not,
         as in their program; "oracle" is generalized PCA with the precisions of the noise.
     data : Bunch
         Y, row_precision and col_precision (or noise_col_precision, where the noise has another).

@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from reproduction.tables import heading
 
 #: Okabe and Ito's.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
 def save_scatter(panels, path):
@@ -131,7 +131,7 @@ def _plain_numbers(axis, values):
 def _colors(labels):
     """Give every group a color that color-blind readers can tell from the others."""
     groups = np.unique(labels, return_inverse=True)[1]
-    return np.array(COLOURS)[groups % len(COLOURS)]
+    return np.array(COLORS)[groups % len(COLORS)]
 
 
 def _scatter(axis, scores, labels):
