@@ -52,8 +52,8 @@ def test_chains_lose_no_component(seed):
 
 
 def test_edges_of_the_noise(data, fit):
-    rows = edge_recovery(fit.row_noise.precision, data.row_precision)
-    cols = edge_recovery(fit.col_noise.precision, data.col_precision)
+    rows = edge_recovery(fit.row_noise.precision, data.row_precision, n_edges=150)
+    cols = edge_recovery(fit.col_noise.precision, data.col_precision, n_edges=150)
     assert rows.ppv > 0.85
     assert cols.ppv > 0.85
     assert min(rows.tpr, cols.tpr) > 0.3
