@@ -27,7 +27,8 @@ def chains(n=120, p=10, seed=0):
 
 
 def candidate(problem, structure, rank=0):
-    rounds = MissingRounds(problem, *first_fit(problem, rank, True, 0), structure, True, 0)
+    start = first_fit(problem, rank, True, 0)
+    rounds = MissingRounds(problem, *start, (structure, structure), True, 0)
     return Candidate(rounds, rounds.run(silent, dict, None))
 
 
@@ -58,7 +59,7 @@ def test_networks_predict_chains_better():
     graph, diagonal = predict_hidden(
         problem, [candidate(problem, "graph"), candidate(problem, "diagonal")], 0
     )
-    assert (graph.structure, graph.n_components) == ("graph", 0)
+    assert (graph.noise, graph.n_components) == ("graph", 0)
     assert graph.error < 0.8 * diagonal.error
     # Without components and networks the prediction is the mean, whose error is the unit.
     assert diagonal.error == pytest.approx(1.0, abs=0.1)

@@ -324,7 +324,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
             self.full_signal_, self.full_signal_variance_ = fit.low_rank, fit.signal_variance
         self._store_fit(
             chosen.data,
-            mean=shown.mean,
+            mean=fit.mean,
             low_rank=shown.low_rank,
             components=shown.loadings.T,
             singular_values=shown.singular_values,

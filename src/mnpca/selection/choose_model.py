@@ -10,7 +10,7 @@ from mnpca._typing import BoolArray
 from mnpca.engines import engine_for
 from mnpca.noise.estimate import Structure
 from mnpca.solvers.mnpca.fit import MNPCAFit, fit_with
-from mnpca.solvers.mnpca.robust import clean_cells
+from mnpca.solvers.mnpca.robust import clean_cells, conditional_outliers
 from mnpca.solvers.mnpca.search import Settings, structure_of
 from mnpca.solvers.progress import Progress, Report, State, silent
 
@@ -83,13 +83,20 @@ def choose_model(
     Y = Y.astype(np.float64, copy=False)
 
     def rank_of(data: Any) -> int:
-        chosen = _fit(data, n_components, settings, steps, "rank for outliers, ")
+        if n_components is not None:
+            return n_components
+        chosen = _fit(data, None, settings, steps, "rank for outliers, ")
         return len(chosen.fit.singular_values)
 
     cleaned, outliers = clean_cells(Y, rank_of, seed=settings.seed)
     first = _fit(cleaned, n_components, settings, steps, "outliers, ")
-    # Detection knew variances only. The full model fills the gaps better; then it fits again.
-    filled = np.where(outliers, first.fit.denoised(), Y)
+    # Detection knew variances only; under the networks of a full model more entries stand out.
+    signal = first.fit.denoised()
+    precisions = first.fit.row_noise.precision, first.fit.col_noise.precision
+    residual = np.where(outliers, 0.0, Y - signal)
+    more = conditional_outliers(residual, *precisions)
+    filled = np.where(more, signal, cleaned)
+    outliers = outliers | more
     second = _fit(filled, n_components, settings, steps, "refit, ")
     return replace(second, outliers=outliers)
 

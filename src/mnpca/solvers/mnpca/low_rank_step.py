@@ -15,6 +15,10 @@ from mnpca.solvers.mnpca.generalized_svd import (
 )
 from mnpca.solvers.mnpca.variational import Posterior, variational_step
 
+#: Components that are kept beyond those above the noise: one that a wrong noise model has swallowed
+#: comes back as that model improves, and one that is noise costs next to no evidence.
+SURPLUS = 2
+
 Center: TypeAlias = bool | Literal["auto"]
 
 
@@ -117,8 +121,8 @@ def _above_noise(
         rough = triples(min(width, most), start, 1e-3)
         count = int(np.sum(rough.singular_values > edge))
         start = rough.right
-        if count < width or width >= most:
-            return triples(count, start, 1e-4)
+        if count + SURPLUS <= width or width >= most:
+            return triples(min(count + SURPLUS, most), start, 1e-4)
         width *= 2
 
 

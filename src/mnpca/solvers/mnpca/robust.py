@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines.dense import DenseEngine
@@ -54,6 +55,21 @@ def find_outliers(Y: FloatArray, signal: FloatArray) -> BoolArray:
     row, col = robust_scales(residual)
     mask: BoolArray = np.abs(residual) > CUT * row[:, None] * col
     return mask
+
+
+def conditional_outliers(
+    residual: FloatArray, row_precision: sp.csr_array, col_precision: sp.csr_array
+) -> BoolArray:
+    """Mark the entries that lie far from what all others say under the fitted networks.
+
+    Given all other entries of R ~ MN(inv A, inv B), entry ij deviates by
+    ``(A R B)_ij / (a_ii b_jj)``, with variance ``1 / (a_ii b_jj)``. An entry within its own noise
+    can still be far from what its neighbors say. The deviations are measured by their own robust
+    scales, which hold where the networks do not.
+    """
+    filtered = np.asarray((col_precision @ (row_precision @ residual).T).T)
+    scale = np.outer(row_precision.diagonal(), col_precision.diagonal())
+    return find_outliers(filtered / np.sqrt(scale), np.zeros_like(residual))
 
 
 def clean_cells(

@@ -29,8 +29,8 @@ EQUAL_STEPS = 6
 SIGNAL_STRENGTH = 3.0
 #: A walk to fewer components ends after this many ranks in a row that are no better.
 PATIENCE = 2
-#: From this rank on a walk goes down by four at a time.
-MANY = 16
+#: Components that a walk drops at once, at most: twice as many after every success.
+MOST_DROPPED = 8
 
 #: The trails, in their order.
 EQUAL = "equal variances"
@@ -106,8 +106,8 @@ class Search:
     the highest evidence wins.
 
     `leader` is the best iterate of the present stage, `finished` holds those of the stages before,
-    `unsettled` names the ones that were cut off, and `misses` counts the ranks that were no
-    better. All fields together are the state to resume from.
+    `unsettled` names the ones that were cut off, `misses` counts the ranks that were no better,
+    and `dropped` components go at once. All fields together are the state to resume from.
     """
 
     engine: Engine
@@ -118,6 +118,7 @@ class Search:
     leader: Iterate | None = None
     finished: dict[str, Iterate] = field(default_factory=dict)
     misses: int = 0
+    dropped: int = 1
     unsettled: list[str] = field(default_factory=list)
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
@@ -194,6 +195,7 @@ class Search:
         before = self.current
         start, rank = before, self._rank(stage)
         if stage.part == FEWER:
+            assert rank is not None
             start = self._with_signal(before.noise, rank, before)
         noise = noise_step(
             self.engine,
@@ -204,6 +206,8 @@ class Search:
             self._floor(stage),
         )
         self.current = self._with_signal(noise, rank, start)
+        if stage.part == FEWER and start.evidence > self.current.evidence:
+            self.current = start
         self.iteration += 1
         change = _change(self.current, before)
         self._record(stage, change)
@@ -221,7 +225,7 @@ class Search:
         """Return the rank of the next iterate; None leaves it to the noise edge."""
         rank = self.current.posterior.rank
         if stage.part == FEWER:
-            return rank - (4 if rank >= MANY else 1)
+            return max(rank - self.dropped, 0)
         return rank if stage.part == SETTLING else self.settings.rank
 
     def _floor(self, stage: Stage) -> float:
@@ -261,11 +265,11 @@ class Search:
         assert best is not None
         self.finished[stage.name] = best
         self.todo.pop(0)
-        self.leader, self.misses, self.iteration = None, 0, 0
+        self.leader, self.misses, self.dropped, self.iteration = None, 0, 1, 0
         if stage.part == FEWER:
             self.todo.insert(0, Stage(stage.trail, SETTLING))
-        elif not self.todo and not stage.part and self.settings.rank is None:
-            self.todo = self._walks()
+        elif not self.todo and not stage.part:
+            self.todo = self._walks() if self.settings.rank is None else self._unfinished()
         if not self.todo:
             return
         self.current = self._start_of(self.todo[0])
@@ -277,10 +281,9 @@ class Search:
 
     def _start_of(self, stage: Stage) -> Iterate:
         """Return the iterate that a stage begins with."""
-        if stage.part == SETTLING:
-            return self.finished[Stage(stage.trail, FEWER).name]
-        if stage.part == FEWER:
-            return self.finished[stage.trail]
+        if stage.part:
+            walked = self.finished.get(Stage(stage.trail, FEWER).name)
+            return walked or self.finished[stage.trail]
         equal = self.finished[EQUAL]
         if stage.trail == NETWORKS_FIRST:
             return self._with_signal(equal.noise, 0, equal)
@@ -304,6 +307,11 @@ class Search:
                 chosen.append(name)
         return [Stage(name, FEWER) for name in chosen if self.finished[name].posterior.rank > 0]
 
+    def _unfinished(self) -> list[Stage]:
+        """Return a last stage for the best end if its trail was cut off."""
+        best = self.best_name()
+        return [Stage(best, SETTLING)] if best in self.unsettled else []
+
     def _at_same_place(self, name: str, other: str) -> bool:
         first, second = self.finished[name], self.finished[other]
         return _change(first, second) < self.settings.tol
@@ -316,9 +324,17 @@ class Search:
         self.history.append((stage.name, self.iteration, value, change))
         self.ranks.append(self.current.posterior.rank)
         better = self.leader is None or value > self.leader.evidence
-        self.misses = 0 if better else self.misses + 1
         if better:
             self.leader = self.current
+        if stage.part != FEWER:
+            return
+        if better:
+            self.misses, self.dropped = 0, min(2 * self.dropped, MOST_DROPPED)
+        elif self.dropped > 1:  # too many at once: back to where it was better
+            assert self.leader is not None
+            self.current, self.dropped = self.leader, 1
+        else:
+            self.misses += 1
 
     def progress(self) -> Progress:
         """Return a report of where the search is."""
@@ -327,7 +343,8 @@ class Search:
 
     def pack(self) -> State:
         """Return the whole state as a flat dictionary."""
-        packed: dict[str, Any] = {"iteration": self.iteration, "misses": self.misses}
+        packed: dict[str, Any] = {"iteration": self.iteration}
+        packed |= {"misses": self.misses, "dropped": self.dropped}
         packed["todo"] = "\n".join(stage.name for stage in self.todo)
         packed["unsettled"] = "\n".join(self.unsettled)
         packed |= self.current.pack("current")
@@ -348,7 +365,8 @@ class Search:
         """Rebuild a search from `pack`'s dictionary."""
         search = cls(engine, settings, Iterate.unpack("current", state), [])
         search.todo = [Stage(*name.split(", ")) for name in _lines(state["todo"])]
-        search.iteration, search.misses = int(state["iteration"]), int(state["misses"])
+        for name in ("iteration", "misses", "dropped"):
+            setattr(search, name, int(state[name]))
         search.unsettled = _lines(state["unsettled"])
         if "leader.evidence" in state:
             search.leader = Iterate.unpack("leader", state)
