@@ -47,7 +47,8 @@ def scores(method, train, test, rank):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # real data hardly ever pass the model check
         model = MNPCA(rank, noise=method).fit(train)
-    return model.transform(train), model.transform(test), model.noise_["structure"]
+    noise = "/".join(side["structure"] for side in model.noise_.values())
+    return model.transform(train), model.transform(test), noise
 
 
 def accuracy(train, labels, test, truth, seed):

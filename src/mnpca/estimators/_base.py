@@ -296,6 +296,34 @@ class MatrixNormalEstimator(
         densities = self.score_samples(X)
         return float(np.mean(np.asarray(densities) if is_dask(densities) else to_numpy(densities)))
 
+    def get_covariance(self):
+        """Return the covariance of an unseen row, ``W C W' + s2 inv(B)``, as `score` assumes it.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+            Formed as a dense matrix.
+        """
+        check_is_fitted(self)
+        loadings = on_host(self.components_).T
+        noise = np.linalg.inv(_dense(self.col_precision_))
+        return loadings @ on_host(self.score_covariance_) @ loadings.T + self.noise_variance_ * noise
+
+    def get_precision(self):
+        """Return the inverse of `get_covariance`, by Woodbury's identity.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
+        """
+        check_is_fitted(self)
+        noise = _dense(self.col_precision_) / self.noise_variance_
+        loadings = on_host(self.components_).T
+        weighted = noise @ loadings
+        C = on_host(self.score_covariance_)
+        inner = np.eye(len(C)) + C @ (loadings.T @ weighted)
+        return noise - weighted @ np.linalg.solve(inner, C @ weighted.T)
+
     def noise_graph(self, side):
         """Return a noise network as a networkx graph.
 
