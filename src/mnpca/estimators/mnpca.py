@@ -45,7 +45,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         Number of components. "auto" takes as many as stand above the noise and spread over rows
         and columns, at most 10. It may find none: then `components_` is empty, `transform`
         returns an array without columns, and `denoise` returns the mean. As many components as
-        X has rows or columns would leave no noise, so that one fewer is fitted.
+        X has rows or columns would leave no noise: one fewer is fitted, with a warning.
     noise : {"auto", "graph", "diagonal"}, default="auto"
         Structure of the noise: a network on both sides, unequal variances only, or chosen.
         "auto" keeps networks where they leave a white residual, otherwise unequal variances,
@@ -327,7 +327,16 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
                 f"n_components={self.n_components} is more than a {shape[0]} x {shape[1]} matrix "
                 f'has. Use at most {min(shape) - 1}, or "auto".'
             )
-        return min(self.n_components, min(shape) - 1)
+        most = min(shape) - 1
+        if self.n_components > most:
+            warnings.warn(
+                f"n_components={self.n_components} would leave no noise to estimate in a "
+                f"{shape[0]} x {shape[1]} matrix, so that {most} are fitted. Use "
+                f'n_components={most}, or "auto"; PCA gives all {min(shape)}.',
+                UserWarning,
+                stacklevel=4,
+            )
+        return min(self.n_components, most)
 
     def _warn_if_unsettled(self, change):
         """Warn where the end of the iterations, not the data, decided the result."""
