@@ -56,7 +56,7 @@ def test_sparse_frames_are_read(name):
     ids=["time", "zone", "span", "period"],
 )
 def test_times_are_refused_by_name(name, time):
-    with pytest.raises(ValueError, match="the first 'when'.*Leave such columns out"):
+    with pytest.raises(ValueError, match=r"the first 'when'.*Leave such columns out"):
         make(name).fit(X.assign(when=time))
 
 

@@ -24,10 +24,10 @@ from mnpca.estimators._saving import SaveMixin
 from mnpca.estimators._several import check_output, names_of_one, refuse_several, stack, unstack
 from mnpca.estimators._validation import (
     check_scores,
+    plain,
     representable,
     validate_elsewhere,
     validate_training,
-    plain,
 )
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank

@@ -12,7 +12,7 @@ from mnpca.engines import is_dask, reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array
 from mnpca.estimators._array_api import on_host
 from mnpca.estimators._several import unstack
-from mnpca.estimators._validation import representable, plain
+from mnpca.estimators._validation import plain, representable
 from mnpca.model.effects import Covariates
 from mnpca.model.observed import (
     RowModel,

@@ -70,9 +70,7 @@ def numbers_of(column, name, reading, place):
 def to_number(cell, reading=PLAIN):
     """Return a cell as a number, NaN where it is none; pandas' own conversion can crash."""
     if isinstance(cell, str):
-        cell = cell.strip().replace("\N{MINUS SIGN}", "-")
-        for text in reading.strip:
-            cell = "".join(cell.split()) if text.isspace() else cell.replace(text, "").strip()
+        cell = _stripped(cell, reading)
         if reading.decimal == ",":
             cell = "x" if "." in cell else cell.replace(",", ".")
         if "_" in cell:  # Python reads 1_000
@@ -83,8 +81,16 @@ def to_number(cell, reading=PLAIN):
         return np.nan
 
 
+def _stripped(cell, reading):
+    cell = cell.strip().replace("\N{MINUS SIGN}", "-")
+    for text in reading.strip:
+        cell = "".join(cell.split()) if text.isspace() else cell.replace(text, "").strip()
+    return cell
+
+
 def _remedy(cells, reading, only_text):
     """Return what to pass so that these cells are read, None where nothing is known."""
+    words, cells = list(dict.fromkeys(cells)), [_stripped(cell, reading) for cell in cells]
 
     def all_match(*patterns):
         return all(any(p.fullmatch(cell) for p in patterns) for cell in cells)
@@ -109,7 +115,6 @@ def _remedy(cells, reading, only_text):
             options = " ".join(f"--strip {_shell(text)}" for text in sorted(affixes))
             missing = f", or --na {_shell(cells[0])} if it is missing" if "<" in affixes else ""
             return f"Pass {options} to read cells such as {quoted(cells[0])}{missing}"
-    words = list(dict.fromkeys(cells))
     if not only_text and len(words) <= 5 and all(_WORD.fullmatch(word) for word in words):
         options = " ".join(f"--na {_shell(word)}" for word in words)
         return f"Pass {options} if this stands for a missing value"
@@ -123,7 +128,7 @@ def _sentence(text):
 def _shell(text):
     """Write a text as one word of a command line, in one printable line."""
     text = quoted(text)[1:-1]
-    if re.fullmatch(r"[\w.,:/@+-]+", text):
+    if re.fullmatch(r"[\w.,:/@+%-]+", text):
         return text
     return f'"{text}"' if "'" in text else f"'{text}'"
 
@@ -131,7 +136,9 @@ def _shell(text):
 def as_text(column):
     """Return the cells of a column as text, empty where they are missing."""
     missing = column.isna()
-    return np.array(["" if gone else _text(cell) for cell, gone in zip(column, missing)])
+    return np.array(
+        ["" if gone else _text(cell) for cell, gone in zip(column, missing, strict=True)]
+    )
 
 
 def _text(cell):

@@ -84,7 +84,7 @@ def table_from_frame(frame, names, row_names, reading, row_numbers=None):
 
 
 def _indicators(name, texts):
-    """Return a column of 0 and 1 for every text but the first, which the others are seen against."""
+    """Return a column of 0 and 1 for every text but the first."""
     return [(f"{name}={text}", (texts == text).astype(float)) for text in np.unique(texts)[1:]]
 
 

@@ -178,8 +178,11 @@ def _by_first_bytes(path):
     for mark, name in _BOMS.items():
         if start.startswith(mark):
             return name
-    for zeros, name in ((start[1::2], "utf-16-le"), (start[::2], "utf-16-be")):
-        if len(start) > 3 and zeros.count(0) > 0.9 * len(zeros) and start.count(0) < 0.6 * len(start):
+    for zeros, rest, name in (
+        (start[1::2], start[::2], "utf-16-le"),
+        (start[::2], start[1::2], "utf-16-be"),
+    ):
+        if zeros.count(0) > 0.9 * len(zeros) and rest.count(0) < 0.1 * len(rest):
             return name
     return "utf-8"
 
@@ -214,8 +217,8 @@ def _without_preamble(head):
     """Return the lines from the first of the table on, how many were above, and ``sep=``'s mark."""
     for skip, line in enumerate(head):
         text = line.strip("\ufeff\t ,;|")
-        if re.fullmatch("sep=.?", line.strip("\ufeff\t \"")):
-            return [*head[skip + 1 :]], skip + 1, line.strip("\ufeff \"")[4:] or "\t"
+        if re.fullmatch("sep=.?", line.strip('\ufeff\t "')):
+            return [*head[skip + 1 :]], skip + 1, line.strip('\ufeff "')[4:] or "\t"
         # The sign of a comment may also begin a column name: #CHROM.
         marked = any(mark in line for mark in _MARKS)
         comment = text.startswith(("# ", "##")) or (text.startswith("#") and not marked)
@@ -225,7 +228,7 @@ def _without_preamble(head):
 
 
 def _first_record(lines):
-    """Return the first record, which may go over several lines in quotation marks, and their number."""
+    """Return the first record and its number of lines, several inside quotation marks."""
     record = lines[0]
     for height in range(1, len(lines) + 1):
         if record.count('"') % 2 == 0:
@@ -238,7 +241,8 @@ def _split(record, delimiter):
     if delimiter == r"\s+":
         record, delimiter = " ".join(record.split()), " "
     # Lines inside the quotation marks of a name are joined.
-    return [" ".join(c.split()) for c in next(csv.reader([record.replace("\n", " ")], delimiter=delimiter))]
+    cells = next(csv.reader([record.replace("\n", " ")], delimiter=delimiter))
+    return [" ".join(cell.split()) for cell in cells]
 
 
 def _delimiter(lines):
@@ -248,10 +252,10 @@ def _delimiter(lines):
     counts = {mark: [line.count(mark) for line in bare] for mark in _MARKS}
     for mark, found in counts.items():
         # R names one column fewer; some programs end rows with a mark.
-        if found[0] and all(abs(count - found[0]) <= 1 for count in found[1:]):
-            if len(found) > 1 or not any(c[0] for m, c in counts.items() if m != mark):
-                return mark
-    best = max(_MARKS, key=lambda mark: (counts[mark][0], mark == ","))
+        alike = all(abs(count - found[0]) <= 1 for count in found)
+        if found[0] and alike and len(found) > 1:
+            return mark
+    best = max(_MARKS, key=lambda mark: counts[mark][0])
     if counts[best][0]:
         return best
     widths = [len(line.split()) for line in bare]

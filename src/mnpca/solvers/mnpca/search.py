@@ -102,6 +102,11 @@ class Search:
         """Tell whether every trail has ended."""
         return self.stage == DONE
 
+    @property
+    def most(self) -> int:
+        """Return after how many iterations the present stage ends at the latest."""
+        return self.settings.max_iter if self.stage == DIAGONAL else GRAPH_STAGES
+
     def run(self, report: Report) -> Iterate:
         """Advance to the end and return the best iterate, polished."""
         report(self.progress())
@@ -137,10 +142,9 @@ class Search:
         least = 3 if diagonal and "diagonal" in (row, col) else 2
         settled = change < settings.tol and self.iteration >= least
         empty = not diagonal and noise.is_diagonal and self.iteration > 1
-        most = settings.max_iter if diagonal else GRAPH_STAGES
         if settled or empty or self.stalled >= PATIENCE:
             self._end_stage()
-        elif self.iteration >= most:
+        elif self.iteration >= self.most:
             self.unsettled.append(self.stage)
             self._end_stage()
 
@@ -187,7 +191,7 @@ class Search:
 
     def progress(self) -> Progress:
         """Return a report of where the search is."""
-        return Progress(self.stage, self.iteration, self.current.score, self.pack)
+        return Progress(self.stage, self.iteration, self.current.score, self.pack, self.most)
 
     def pack(self) -> State:
         """Return the whole state as a flat dictionary."""
