@@ -29,7 +29,7 @@ def as_written(decimal, strip, na, encoding):
 def load_table(path, *, transpose=False, drop_constant=False, **options):
     """Read a file and check that a fit can use it; the options are those of `read_table`."""
     table = read_table(path, **options)
-    turn = None if transpose else _transpose_hint(table)
+    turn = None if transpose else _transpose(table)
     if transpose:
         table = table.transposed()
     table = table.with_distinct_columns()
@@ -38,7 +38,7 @@ def load_table(path, *, transpose=False, drop_constant=False, **options):
     check_observed(table, "row")
     check_observed(table, "column")
     table = _with_missing_note(_without_constant(table, drop_constant))
-    hints = [turn, _label_hint(table), _identifier_hint(table), _total_hint(table)]
+    hints = [turn, *(hint(table) for hint in (_label, _identifier, _total, _code_for_missing))]
     return replace(table, notes=(*table.notes, *(hint for hint in hints if hint)))
 
 
@@ -150,14 +150,14 @@ def _without_constant(table, drop):
     return table
 
 
-def _label_hint(table):
+def _label(table):
     for name in table.column_names or []:
         if table.labels is None and name.strip().lower() in _LABEL_NAMES:
             return f"column {quoted(name)} was analyzed as data; if it is a label, pass --labels"
     return None
 
 
-def _identifier_hint(table):
+def _identifier(table):
     """Point out a column of whole numbers, all different, that counts up or is called so."""
     for j, name in enumerate(table.column_names or []):
         column = table.values[:, j]
@@ -166,12 +166,12 @@ def _identifier_hint(table):
         if _IDENTIFIER.search(name.strip()) or (np.diff(column) == 1).all():
             return (
                 f"column {quoted(name)} looks like an identifier and was analyzed as data; pass "
-                f"--index {quoted(name)} to take it as the names of the rows, or --drop it"
+                f"--index {quoted(name)} to name the rows by it, or --drop {quoted(name)}"
             )
     return None
 
 
-def _transpose_hint(table):
+def _transpose(table):
     """Point out a table whose rows seem to be genes."""
     (n, p), names = table.values.shape, table.row_names
     if names is None or n < 5 * p or n < 100:
@@ -184,11 +184,23 @@ def _transpose_hint(table):
     )
 
 
-def _total_hint(table):
+def _total(table):
     """Point out a last row that sums up the others."""
     if table.row_names and table.row_names[-1].strip().lower().rstrip(":") in _SUMMARIES:
         return (
             f"the last row is called {quoted(table.row_names[-1])} and was analyzed as data; if it "
             "sums up the others, delete it"
         )
+    return None
+
+
+def _code_for_missing(table):
+    """Point out a number far from all others that repeats, such as -999."""
+    for code in (-99, -999, -9999, -99999, 9999, 99999):
+        found = table.values == code
+        if found.sum() > 1 and 3 * np.nanmax(np.abs(table.values[~found]), initial=0) < abs(code):
+            return (
+                f"{code} occurs {int(found.sum()):,} times, far from all other values; if it "
+                f"stands for a missing value, pass --na {code}"
+            )
     return None

@@ -15,9 +15,9 @@ _GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
 _COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _POINTS_AND_COMMA = re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d*)?")
 _SPACED = re.compile(r"[-+]?\d{1,3}([ '’\u00a0\u202f]\d{3})+([.,]\d*)?")
-_AFFIXED = re.compile(r"([^\w\s.,'+-]*)\s*[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?\s*(\D*)")
-#: A word for a missing value: short, without digits.
-_WORD = re.compile(r"\D{1,12}")
+_AFFIXED = re.compile(r"([^\w\s.,'+-]*)\s*[-+]?\d[\d.,'’\u00a0\u202f]*(?:[eE][-+]?\d+)?\s*(\D*)")
+#: A word for a missing value, short and without digits, or an error of a spreadsheet.
+_WORD = re.compile(r"\D{1,12}|#[A-Z0-9/]+[!?]?")
 
 
 def numbers_of(column, name, reading, place):
@@ -104,10 +104,12 @@ def _remedy(cells, reading, only_text):
     if all_match(_COMMA, _POINTS_AND_COMMA):
         comma = "--decimal , " if reading.decimal == "." else ""
         return f"Pass {comma}--strip . to read numbers such as 1.234,5"
-    if all_match(_SPACED):
+    if all_match(_SPACED, _COMMA):
         comma = "--decimal , " if any("," in c for c in cells) and reading.decimal == "." else ""
-        mark = next(c for c in cells[0].lstrip("+-") if not c.isdigit())
-        return f"Pass {comma}--strip {_shell(' ' if mark.isspace() else mark)} to read {cells[0]}"
+        cell = next(cell for cell in cells if _SPACED.fullmatch(cell))
+        mark = next(c for c in cell.lstrip("+-") if not c.isdigit())
+        mark = "' '" if mark.isspace() else _shell(mark)
+        return f"Pass {comma}--strip {mark} to read numbers such as {quoted(cell)}"
     parts = [_AFFIXED.fullmatch(cell) for cell in cells]
     if all(parts):
         affixes = {text.strip() for part in parts for text in part.groups()} - {""}

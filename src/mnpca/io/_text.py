@@ -39,6 +39,8 @@ def read_text(path, reading):
     delimiter = mark or _delimiter(lines)
     record, height = _first_record(lines)
     header = _split(record, delimiter)
+    below = [_width(_split(line, delimiter)) for line in lines[height:] if line.strip()]
+    check_header(header, max(below, key=below.count, default=1))
     has_header = not is_data(header, reading)
     frame = _read_cells(path, delimiter, encoding, reading, skip=skip + has_header)
     frame.index += 1 + skip + (height if has_header else 0)
@@ -67,10 +69,11 @@ def table_from_cells(frame, header, reading):
     if header is not None:
         if frame.shape[1] == len(header) + 1:  # R leaves out the header of the row names
             header = ["", *header]
+        check_header(header, frame.shape[1])
         if frame.shape[1] != len(header):
             raise DataError(
-                f"not a table: the header has {len(header)} cells, the first row {frame.shape[1]}; "
-                "delete what stands above the column names, or name every column."
+                f"not a table: there are {len(header)} column names, and the first row has "
+                f"{frame.shape[1]} cells. Give every row the same number of cells."
             )
         apart = reading.index is not None or reading.labels == header[0]
         if header[0].lower() in _INDEX_NAMES and not apart and len(header) > 1:
@@ -78,6 +81,20 @@ def table_from_cells(frame, header, reading):
             frame, header = frame.iloc[:, 1:], header[1:]
     table = table_from_frame(frame, header, row_names, reading, frame.index.to_numpy())
     return replace(table, notes=(*notes, *table.notes))
+
+
+def check_header(header, width):
+    """Refuse a first line that does not name the columns; R leaves out one name."""
+    if len(header) < width - 1 or _width(header) == 1 < width - 1:
+        raise DataError(
+            f"not a table: the first line has {_width(header)} cells, those below {width}. Delete "
+            "what stands above the column names, or name every column."
+        )
+
+
+def _width(cells):
+    """Return the number of cells without empty ones at the end."""
+    return max((j + 1 for j, cell in enumerate(cells) if cell), default=0)
 
 
 def is_data(cells, reading):
@@ -202,15 +219,14 @@ def _survey(path, encoding):
                     "with one row per line."
                 )
             line_length = len(chunk) - newline - 1 if newline >= 0 else line_length + len(chunk)
-            if lines < _HEAD:
+            if "\n" not in head or (lines < _HEAD and len(head) < 2**24):
                 head += chunk
                 if "\n" in head:
                     columns = 1 + max(head.strip().split("\n", 1)[0].count(m) for m in _MARKS)
             lines += chunk.count("\n")
             check_shape(max(lines, 1), columns)
-    head = head.split("\n")[: _HEAD + 20]
-    check_shape(1, 1 + max(head[0].count(mark) for mark in _MARKS))
-    return head
+    check_shape(1, columns or 1 + max(head.count(mark) for mark in _MARKS))
+    return head.split("\n")[:_HEAD]
 
 
 def _without_preamble(head):
@@ -248,7 +264,7 @@ def _split(record, delimiter):
 def _delimiter(lines):
     """Return the mark that divides all of the first lines alike, or the first one best."""
     # A mark inside a quoted name separates nothing.
-    bare = [re.sub(r'"[^"]*"', "", line) for line in lines if line.strip()][:_HEAD]
+    bare = [re.sub(r'"[^"]*"', "x", line) for line in lines if line.strip()][:_HEAD]
     counts = {mark: [line.count(mark) for line in bare] for mark in _MARKS}
     for mark, found in counts.items():
         # R names one column fewer; some programs end rows with a mark.
