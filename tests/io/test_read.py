@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import sys
 import zipfile
 
 import numpy as np
@@ -348,3 +349,85 @@ def test_repeated_column_names_are_numbered_and_told():
     assert distinct.column_names == ["a", "b", "a.3", "a.2", "a.4"]
     assert "'a'" in distinct.notes[0]
     assert distinct.with_distinct_columns() is distinct
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "latin-1"])
+def test_encodings_and_line_ends_are_recognized(tmp_path, encoding, end):
+    text = end.join(["näme,größe,b", "ä,1,2", "ö,3,4", ""])
+    table = read_table(write(tmp_path / "a.csv", text.encode(encoding)))
+    assert table.column_names == ["größe", "b"]
+    assert table.row_names == ["ä", "ö"]
+    assert table.values.tolist() == [[1, 2], [3, 4]]
+    assert bool(table.notes) == (encoding == "latin-1")  # it is a guess, and told
+
+
+def test_a_named_encoding_is_used_or_refused(tmp_path):
+    path = write(tmp_path / "a.csv", "имя,b\nя,2\nю,3\n".encode("cp1251"))
+    assert read_table(path, encoding="cp1251").row_names == ["я", "ю"]
+    with pytest.raises(DataError, match="'klingon' is not known"):
+        read_table(path, encoding="klingon")
+    with pytest.raises(DataError, match="not text in the encoding 'utf-8'"):
+        read_table(path, encoding="utf-8")
+
+
+def test_names_may_have_lines(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", '"weight\n(kg)",b\n1,2\n3,x\n'.replace("x", "4")))
+    assert table.column_names == ["weight (kg)", "b"]
+    assert table.row_numbers.tolist() == [3, 4]
+
+
+def test_rows_without_a_cell_are_left_out_and_told(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "a,b\n1,2\n\n,\n3,4\n,\n"))
+    assert table.values.tolist() == [[1, 2], [3, 4]]
+    assert table.row_numbers.tolist() == [2, 5]
+    assert table.notes == ("2 empty rows left out, first row 3 of the file",)
+
+
+def test_options_that_a_format_does_not_have(tmp_path):
+    np.save(tmp_path / "a.npy", VALUES)
+    for option in ("index", "encoding"):
+        with pytest.raises(DataError, match=f"--{option} is for tables with named columns"):
+            read_table(tmp_path / "a.npy", **{option: "x"})
+    path = write(tmp_path / "a.csv", "a,b\n1,2\n")
+    with pytest.raises(DataError, match="a point or a comma"):
+        read_table(path, decimal="'")
+    with pytest.raises(DataError, match="needs a text"):
+        read_table(path, strip=("",))
+
+
+def test_missing_words_in_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"a": [1.0, -999, 3], "b": [1, 2, 3]}).to_parquet(tmp_path / "a.parquet")
+    values = read_table(tmp_path / "a.parquet", na=("-999",)).values
+    np.testing.assert_array_equal(values, [[1, 1], [np.nan, 2], [3, 3]])
+
+
+def test_text_becomes_indicators_on_request(tmp_path):
+    path = write(tmp_path / "a.csv", "name,age,batch\nu,1,x\nv,2,y\nw,3,z\n")
+    table = read_table(path, categories=True)
+    assert table.column_names == ["age", "batch=y", "batch=z"]
+    assert table.values.tolist() == [[1, 0, 0], [2, 1, 0], [3, 0, 1]]
+
+
+def test_sheets(tmp_path):
+    pytest.importorskip("openpyxl")
+    dated = frame().set_axis(list("abcd"), axis=1).assign(when=pd.Timestamp("2020-01-01"), g=GROUPS)
+    dated.to_excel(tmp_path / "a.xlsx", startrow=2)
+    table = read_table(tmp_path / "a.xlsx", labels="g")
+    np.testing.assert_allclose(table.values, VALUES)
+    assert (table.row_names, table.column_names) == (ROWS, list("abcd"))
+    assert table.row_numbers[0] == 4
+    assert table.labels.tolist() == GROUPS
+    assert table.notes == ("1 column without numbers left out: 'when'",)
+    pd.DataFrame(VALUES).to_excel(tmp_path / "b.xlsx", header=False, index=False)
+    np.testing.assert_allclose(read_table(tmp_path / "b.xlsx").values, VALUES)
+    pd.DataFrame().to_excel(tmp_path / "c.xlsx")
+    with pytest.raises(DataError, match="is empty"):
+        read_table(tmp_path / "c.xlsx")
+
+
+def test_sheets_without_the_package_say_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(DataError, match=r"pip install 'mnpca\[excel\]'; or save the sheet as CSV"):
+        read_table(write(tmp_path / "a.xlsx", "PK"))
