@@ -110,6 +110,7 @@ def test_every_public_name_is_found():
         mnpca.PCA  # noqa: B018
 
 
+LONG = "graph noise: rank 10, graph noise from diagonal"
 STAGES = [("diagonal noise", 1), ("diagonal noise", 2), ("graph noise from diagonal", 1)]
 
 
@@ -119,13 +120,14 @@ def test_progress_is_one_line_of_80_columns(monkeypatch):
     monkeypatch.setattr("mnpca.cli._progress.time", clock)
     shown = []
     with progress_display(console) as callback:
-        for stage, iteration in [*STAGES, ("graph noise from diagonal " * 3, 12)]:
+        for stage, iteration in [*STAGES, *((LONG, 3 + i) for i in range(2)), (2 * LONG, 1)]:
             callback(Progress(stage, iteration, -123456.789, dict, 9))
             display = next(iter(console._live_stack)).get_renderable()
             shown.append(["".join(s.text for s in line) for line in console.render_lines(display)])
     assert all(len(lines) == 1 and len(lines[0]) <= 80 for lines in shown)
-    assert "diagonal noise, iteration 1, objective -1.2346e+05" in shown[0][0]
-    assert "iteration 2, objective -1.2346e+05, at most 49 s left" in shown[1][0]
+    assert "diagonal noise, iteration 1, objective -1.235e+05" in shown[0][0]
+    assert "iteration 2, at most 49 s left, objective -1.235e+05" in shown[1][0]
+    assert f"{LONG}, iteration 4" in shown[4][0]
     with progress_display(console, silent=True) as callback:
         assert callback is None
 
@@ -133,9 +135,10 @@ def test_progress_is_one_line_of_80_columns(monkeypatch):
 def test_piped_progress_is_a_line_for_each_stage():
     console = Console(file=io.StringIO(), width=80)
     with progress_display(console) as callback:
-        for stage, iteration in [*STAGES, *STAGES]:
+        for stage, iteration in [*STAGES, *STAGES, (LONG, 1), (f"{LONG} again", 1)]:
             callback(Progress(stage, iteration, 0.5, dict, 9))
-    assert console.file.getvalue() == "0 s: diagonal noise\n0 s: graph noise from diagonal\n"
+    stages = ("diagonal noise", "graph noise from diagonal", "graph noise: rank 10")
+    assert console.file.getvalue().splitlines() == [f"0 s: {stage}" for stage in stages]
 
 
 def test_compilation_is_shown_as_such():

@@ -7,6 +7,8 @@ import time
 COMPILING = "compiling, once after installation"
 #: Seconds after which a stage that comes again is told again, where output is piped.
 AGAIN = 10.0
+#: Characters beside the sign of life and the time, on a line of 80.
+ROOM = 69
 
 
 @contextlib.contextmanager
@@ -17,8 +19,8 @@ def progress_display(console, *, silent=False):
         return
     with (_line if console.is_terminal else _lines)(console) as show:
         pace = Pace()
-        with _compilation(lambda compiling: show(COMPILING if compiling else None)):
-            yield lambda progress: show(progress.stage, pace(progress))
+        with _compilation(lambda: show(COMPILING)):
+            yield lambda progress: show(*pace(progress))
 
 
 @contextlib.contextmanager
@@ -27,27 +29,28 @@ def _line(console):
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
-    text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+    text = TextColumn("{task.description}", table_column=Column(no_wrap=True), markup=False)
     columns = (SpinnerColumn(), TimeElapsedColumn(), text)
     with Progress(*columns, console=console, transient=True) as display:
-        task, last = display.add_task("starting", total=None), ["starting"]
+        task = display.add_task("starting", total=None)
 
-        def show(stage, details=""):
-            if stage != COMPILING:
-                last[0] = f"[bold]{stage}[/bold]{details}" if stage else last[0]
-            display.update(task, description=last[0] if stage != COMPILING else COMPILING)
+        def show(*parts):
+            line = parts[0]
+            for part in parts[1:]:
+                line += f", {part}" if len(line) + len(part) + 2 <= ROOM else ""
+            display.update(task, description=line[:ROOM])
 
         yield show
 
 
 @contextlib.contextmanager
 def _lines(console):
-    """Print a plain line when a stage begins."""
+    """Print a plain line when a stage begins: the model and its rank, not each of its starts."""
     start, told = time.monotonic(), {}
 
-    def show(stage, details=""):
-        now = time.monotonic()
-        if stage is None or (stage in told and now - max(told.values()) < AGAIN):
+    def show(stage, *details):
+        now, stage = time.monotonic(), stage if stage == COMPILING else stage.split(", ")[0]
+        if stage in told and now - max(told.values()) < AGAIN:
             return
         told[stage] = now
         console.print(f"{now - start:.0f} s: {stage}", highlight=False, markup=False)
@@ -56,23 +59,23 @@ def _lines(console):
 
 
 class Pace:
-    """Tells iteration and objective of a report, and how long its stage goes on at most."""
+    """Returns what a report says, the most important first, with the time its stage may take."""
 
     def __init__(self):
-        self._stage, self._start = None, None
+        self._stage, self._start, self._first = None, 0.0, 0
 
     def __call__(self, progress):
-        now = time.monotonic()
-        if progress.stage != self._stage or progress.iteration <= self._first:
-            self._stage, self._start, self._first = progress.stage, now, progress.iteration
-        words = f", iteration {progress.iteration}"
+        """Return stage, iteration, remaining time where it can be told, and objective."""
+        now, iteration = time.monotonic(), progress.iteration
+        if progress.stage != self._stage or iteration <= self._first:
+            self._stage, self._start, self._first = progress.stage, now, iteration
+        parts = [progress.stage, f"iteration {iteration}"]
+        if progress.most is not None and iteration > self._first:
+            pace = (now - self._start) / (iteration - self._first)
+            parts.append(f"at most {_duration((progress.most - iteration) * pace)} left")
         if math.isfinite(progress.objective):
-            words += f", objective {progress.objective:.5g}"
-        done = progress.iteration - self._first
-        if progress.most is not None and done > 0:
-            left = (progress.most - progress.iteration) * (now - self._start) / done
-            words += f", at most {_duration(left)} left"
-        return words
+            parts.append(f"objective {progress.objective:.4g}")
+        return parts
 
 
 def _duration(seconds):
@@ -82,21 +85,15 @@ def _duration(seconds):
 
 @contextlib.contextmanager
 def _compilation(tell):
-    """Tell when numba begins to compile and when it is done."""
+    """Call `tell` when numba begins to compile a kernel, which it does once and stores."""
     from numba.core import event
 
     class Listener(event.Listener):
-        depth = 0
-
         def on_start(self, event):
-            self.depth += 1
-            if self.depth == 1:
-                tell(True)
+            tell()
 
         def on_end(self, event):
-            self.depth -= 1
-            if self.depth == 0:
-                tell(False)
+            """Leave the line to the next report."""
 
     with event.install_listener("numba:compile", Listener()):
         yield
