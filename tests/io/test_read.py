@@ -431,3 +431,17 @@ def test_sheets_without_the_package_say_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(DataError, match=r"pip install 'mnpca\[excel\]'; or save the sheet as CSV"):
         read_table(write(tmp_path / "a.xlsx", "PK"))
+
+
+def test_marks_of_thousands_leave_dates_alone(tmp_path):
+    text = "name;a;day\nu;1.234,5;03.05.2021\nv;12,5;04.05.2021\nw;1.234.567,5;05.05.2021\n"
+    table = read_table(write(tmp_path / "a.csv", text), decimal=",", strip=(".",))
+    assert table.values.ravel().tolist() == [1234.5, 12.5, 1234567.5]
+    assert table.notes == ("1 column without numbers left out: 'day'",)
+
+
+def test_numbers_with_letters_may_name_the_rows(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "well,a\n1A,2\n2A,3\n"))
+    assert table.row_names == ["1A", "2A"]
+    with pytest.raises(DataError, match="--strip % to read cells such as '1%'"):
+        read_table(write(tmp_path / "b.csv", "share,a\n1%,2\n2%,3\n"))

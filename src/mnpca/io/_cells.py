@@ -20,7 +20,7 @@ _AFFIXED = re.compile(r"([^\w\s.,'+-]*)\s*[-+]?\d[\d.,'’\u00a0\u202f]*(?:[eE][
 _WORD = re.compile(r"\D{1,12}|#[A-Z0-9/]+[!?]?")
 
 
-def numbers_of(column, name, reading, place):
+def numbers_of(column, name, reading, place, *, may_name=False):
     """Return the numbers of a column, or None for a column of text.
 
     A column with numbers *and* text is an error: leaving it out would lose data, and reading the
@@ -35,12 +35,12 @@ def numbers_of(column, name, reading, place):
         How numbers are written.
     place : callable
         Names the row of a position, as a person finds it in the file.
+    may_name : bool, default=False
+        Whether the column may hold the names of the rows: numbers with letters then are text.
     """
     import pandas as pd
 
-    if column.dtype.kind in "fiub" and not isinstance(column.dtype, pd.SparseDtype):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if pd.api.types.is_numeric_dtype(column.dtype):  # pandas' nullable and sparse numbers
+    if pd.api.types.is_numeric_dtype(column.dtype):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     if column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype | pd.PeriodDtype):
         return None
@@ -51,7 +51,7 @@ def numbers_of(column, name, reading, place):
         return numbers
     cells = [str(column.iloc[i]).strip() for i in text]
     only_text = len(text) == present.sum()
-    remedy = _remedy(cells, reading, only_text)
+    remedy = _remedy(cells, reading, only_text, may_name)
     if only_text and remedy is None:
         return None
     if cells[0] == name:
@@ -84,11 +84,16 @@ def to_number(cell, reading=PLAIN):
 def _stripped(cell, reading):
     cell = cell.strip().replace("\N{MINUS SIGN}", "-")
     for text in reading.strip:
-        cell = "".join(cell.split()) if text.isspace() else cell.replace(text, "").strip()
+        if len(text) == 1 and text in " .,'’":
+            # Between thousands only: a date such as 03.05.2021 is no number.
+            mark = r"\s" if text == " " else re.escape(text)
+            cell = re.sub(rf"(?<=\d){mark}(?=\d{{3}}(\D|$))", "", cell)
+        else:
+            cell = cell.replace(text, "").strip()
     return cell
 
 
-def _remedy(cells, reading, only_text):
+def _remedy(cells, reading, only_text, may_name):
     """Return what to pass so that these cells are read, None where nothing is known."""
     words, cells = list(dict.fromkeys(cells)), [_stripped(cell, reading) for cell in cells]
 
@@ -113,7 +118,10 @@ def _remedy(cells, reading, only_text):
     parts = [_AFFIXED.fullmatch(cell) for cell in cells]
     if all(parts):
         affixes = {text.strip() for part in parts for text in part.groups()} - {""}
-        if 1 <= len(affixes) <= 2 and (not only_text or all(len(a) < 8 for a in affixes)):
+        named = only_text and any(
+            len(text) > 8 or (may_name and text.isalpha()) for text in affixes
+        )
+        if 1 <= len(affixes) <= 2 and not named:
             options = " ".join(f"--strip {_shell(text)}" for text in sorted(affixes))
             missing = f", or --na {_shell(cells[0])} if it is missing" if "<" in affixes else ""
             return f"Pass {options} to read cells such as {quoted(cells[0])}{missing}"

@@ -44,7 +44,9 @@ def table_from_frame(frame, names, row_names, reading, row_numbers=None):
         if j not in chosen and not first_names:
             continue
         try:
-            column = numbers_of(frame.iloc[:, j], called[j], reading, rows.row_place)
+            column = numbers_of(
+                frame.iloc[:, j], called[j], reading, rows.row_place, may_name=first_names
+            )
         except DataError:
             if j in chosen:
                 raise

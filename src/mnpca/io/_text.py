@@ -101,7 +101,7 @@ def is_data(cells, reading):
     """Tell whether a first line is one of the table, and not its header."""
     present = [cell for cell in cells if cell not in _MISSING and cell not in reading.na]
     numbers = cells[0] != "" and bool(present)
-    numbers = numbers and all(cell == "nan" or _is_number(cell, reading) for cell in present)
+    numbers = numbers and all(_is_number(cell, reading) for cell in present)
     return numbers and not _counts(cells)
 
 
