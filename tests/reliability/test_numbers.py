@@ -132,6 +132,7 @@ EITHER = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:n_components=")
 @pytest.mark.parametrize("case", EITHER)
 def test_fitted_or_refused_with_a_remedy(name, case):
     X = EITHER[case](sample())
@@ -144,6 +145,7 @@ def test_fitted_or_refused_with_a_remedy(name, case):
         assert any(word in message for word in ("X ", "n_components", "column", "row")), message
 
 
+@pytest.mark.filterwarnings("ignore:n_components=")
 @pytest.mark.parametrize("k", [8, 10])
 def test_as_many_components_as_there_can_be_or_a_clear_error(name, k):
     """Rank min(n, p) leaves no noise; one more is impossible."""
