@@ -13,6 +13,7 @@ def summarize(model, document, *, data, algorithm, seconds, notes):
         "algorithm": str(algorithm),
         "n_components": int(model.n_components_),
         "singular_values": [float(value) for value in model.singular_values_],
+        "choice": document["noise"]["choice"],
         "row_edges": rows["n_edges"],
         "col_edges": columns["n_edges"],
         "whiteness": {
@@ -46,6 +47,8 @@ def print_summary(console, summary, document, out):
     for title, figure, remark in document["cards"]:
         table.add_row(title, f"{figure}  [dim]{escape(remark)}[/dim]")
     console.print(table)
+    if summary["choice"]:
+        console.print(escape(summary["choice"]), highlight=False)
     for note in summary["notes"]:
         console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
     if not summary["converged"]:

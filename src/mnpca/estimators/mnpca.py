@@ -17,12 +17,14 @@ from mnpca.engines.threads import worker_threads
 from mnpca.estimators._array_api import place_results
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._incomplete import IncompleteMixin
-from mnpca.model.whiteness import ModelCheckWarning
+from mnpca.model.whiteness import ModelCheckWarning, whiteness
 from mnpca.selection.choose_model import choose_model
+from mnpca.selection.explain import advice, describe_noise, explain_rank
 from mnpca.selection.incomplete import choose_incomplete_model
-from mnpca.selection.noise_structure import advice
+from mnpca.solvers.mnpca.low_rank_step import noise_edge
 from mnpca.solvers.mnpca.search import Settings
 
+STRUCTURES = ("auto", "graph", "diagonal", "identity")
 #: A stage ends early below `tol`; one that ran to its end has settled below this multiple of it.
 UNSETTLED = 10.0
 
@@ -42,16 +44,16 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Number of components. "auto" takes as many as stand above the noise and spread over rows
-        and columns, at most 10. It may find none: then `components_` is empty, `transform`
-        returns an array without columns, and `denoise` returns the mean. As many components as
-        X has rows or columns would leave no noise: one fewer is fitted, with a warning.
-    noise : {"auto", "graph", "diagonal"}, default="auto"
-        Structure of the noise: a network on both sides, unequal variances only, or chosen.
-        "auto" keeps networks where they leave a white residual, otherwise unequal variances,
-        and where these are not those of noise, equal ones (which is PCA); see `noise_`. Where X
-        has holes, another structure that predicts hidden cells better replaces this choice, and
-        with it an automatic number of components; see `predictions_`.
+        Number of components to show; "auto" shows all that the evidence finds, which may be none:
+        then `components_` is empty, `transform` returns an array without columns, and `denoise`
+        returns the mean. The noise does not depend on this number: the model is fitted with the
+        components that it needs, `n_signal_` of them, and the leading ones are shown, so that the
+        components of `MNPCA(2)` are the first two of `MNPCA(5)`. Where more are asked for than
+        the evidence finds, the model is fitted with that many; as many as X has rows or columns
+        would leave no noise: one fewer is fitted, with a warning.
+    noise : {"auto", "graph", "diagonal", "identity"} or a pair of these, default="auto"
+        Structure of the noise on both sides, or on the side of the rows and of the columns: a
+        network, unequal variances, equal variances, or what the evidence prefers; see `noise_`.
     center : bool or "auto", default="auto"
         Whether the model has a mean row; "auto" compares the evidence of both.
     robust : bool, default=False
@@ -92,15 +94,21 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         Number of components.
     objective_history_ : ndarray
         Evidence lower bound less the price of the edges, after every iteration of the final fit.
+    n_signal_ : int
+        Number of components that the model was fitted with.
+    evidence_ : float
+        Evidence of the fit, by which everything was compared; see Notes.
     candidates_ : list of dict
-        The starts of the final fit: name, components above the noise, score, evidence, edges.
+        The ends of the search: name, components, evidence and edges of each.
     rank_path_ : list of dict or None
-        The ranks that "auto" tried, in order: rank, strengths and spreads of the components, and
-        whether the rank was accepted. None where the rank was given.
+        For every rank that was looked at on the trail that won: ``n_components`` and the highest
+        ``evidence``. None where X has missing values.
     noise_ : dict
-        ``structure``, the noise of the final fit ("identity", "diagonal" or "graph"), and
-        ``candidates``, for every structure that was fitted its edges, signal strength, score and
-        the whiteness of its residual.
+        For ``"rows"`` and ``"columns"``: ``structure`` ("identity", "diagonal" or "graph"),
+        ``n_edges``, ``evidence_lost_with`` (what each simpler structure would lose, in nats) and
+        ``why``, the same in a sentence.
+    choice_ : str
+        Why the model has so many components, and what its noise was compared with.
     outliers_ : ndarray of bool of shape (n_samples, n_features) or None
         The entries that ``robust=True`` left out.
     model_check_ : dict
@@ -116,8 +124,8 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
     predictions_ : list of dict or None
         Where X had holes and rank or noise were chosen: the candidates and how well each predicts
-        observed cells that were hidden from it. ``structure`` and ``n_components`` of the model,
-        ``error`` (root mean square, in units of a column's spread) and ``n_cells``, the number of
+        observed cells that were hidden from it. ``noise`` (the structures of rows and columns) and
+        ``n_components`` of the model, ``error`` (root mean square, in units of a column's spread) and ``n_cells``, the number of
         hidden cells. The first is what would be chosen for complete data; the one with the
         smallest error is the fitted model.
     row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
@@ -140,6 +148,15 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     ModelCheckWarning
         If the whitened residual is not white: the noise of these data is not what the model says.
 
+    Notes
+    -----
+    One number decides about rank, noise and starts: the evidence, that is the lower bound of the
+    log marginal likelihood of the data with the signal integrated out, plus what heavier tails
+    than Gaussian ones would add to the likelihood of scores and loadings, less
+    ``(log m + 2 log q) / 2`` for every edge among q items with m observations, less the price of
+    unequal variances as draws from a common distribution. The search comes from both ends,
+    networks first and signal first; it drops components as long as the evidence rises.
+
     Examples
     --------
     >>> from mnpca import MNPCA
@@ -147,7 +164,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     >>> from mnpca.metrics import psnr
     >>> data = make_paper_small(c=224, seed=1)
     >>> model = MNPCA().fit(data.Y)
-    >>> model.n_components_, model.noise_["structure"]
+    >>> model.n_components_, model.noise_["columns"]["structure"]
     (2, 'graph')
     >>> psnr(model.denoise(), data.signal) > 15
     True
@@ -155,7 +172,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "n_components": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "noise": [StrOptions({"auto", "graph", "diagonal"})],
+        "noise": [StrOptions(set(STRUCTURES)), tuple, list],
         "center": ["boolean", StrOptions({"auto"})],
         "robust": ["boolean"],
         "missing": [StrOptions({"em", "error"})],
@@ -237,11 +254,12 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         """
         X = self._validate_training(X)
         problem = self._incomplete_problem(X, row_covariates, col_covariates)
-        rank = None if self.n_components == "auto" else self._rank(X.shape)
+        n_components = None if self.n_components == "auto" else self._rank(X.shape)
+        rows, columns = self._structures()
         settings = Settings(
-            rank=0,
-            row_structure="graph",
-            col_structure="graph",
+            rank=None,
+            row_structure=rows,
+            col_structure=columns,
             center=self.center,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -256,8 +274,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
             fit = choose_model if problem is None else choose_incomplete_model
             chosen = fit(
                 X if problem is None else problem,
-                rank,
-                None if self.noise == "auto" else self.noise,
+                n_components,
                 settings,
                 robust=self.robust,
                 report=report,
@@ -277,43 +294,70 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
 
     def _store_choice(self, chosen):
         """Set the fitted attributes and tell what is not right with the fit."""
-        fit = chosen.fit
+        fit, shown = chosen.fit, chosen.shown
         self.objective_history_ = np.array([entry[2] for entry in fit.history])
+        self.evidence_ = fit.evidence
         self.candidates_ = [asdict(candidate) for candidate in fit.candidates]
         self.rank_path_ = None
-        if chosen.rank_trials is not None:
+        if self.missing_ is None:
             self.rank_path_ = [
-                {**asdict(trial), "accepted": trial.accepted} for trial in chosen.rank_trials
+                {"n_components": rank, "evidence": value} for rank, value in fit.rank_path
             ]
-        final = chosen.noise_trials[-1]
-        self.noise_ = {
-            "structure": final.structure,
-            "candidates": [asdict(trial) for trial in chosen.noise_trials],
-        }
+        self.n_signal_ = len(fit.singular_values)
+        self.noise_ = describe_noise(fit)
+        shape = (fit.row_noise.size, fit.col_noise.size)
+        asked = None if self.n_components == "auto" else int(self.n_components)
+        self.choice_ = " ".join(
+            [
+                explain_rank(fit, noise_edge(shape), asked),
+                *(side["why"] for side in self.noise_.values()),
+            ]
+        )
         self.outliers_ = chosen.outliers
         if chosen.outliers is not None:
             self.outliers_ = self._as_fitted(chosen.outliers)
         change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
         self.converged_ = fit.converged or change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
-        self.signal_variance_ = fit.signal_variance
+        self.signal_variance_ = shown.signal_variance
+        self.full_signal_ = self.full_signal_variance_ = None
+        if shown is not fit:
+            self.full_signal_, self.full_signal_variance_ = fit.low_rank, fit.signal_variance
         self._store_fit(
             chosen.data,
-            mean=fit.mean,
-            low_rank=fit.low_rank,
-            components=fit.loadings.T,
-            singular_values=fit.singular_values,
+            mean=shown.mean,
+            low_rank=shown.low_rank,
+            components=shown.loadings.T,
+            singular_values=shown.singular_values,
             row_precision=fit.row_noise.base.precision,
             col_precision=fit.col_noise.precision,
         )
+        residual = whiteness(
+            chosen.data,
+            fit.mean,
+            fit.low_rank,
+            fit.row_noise.precision,
+            fit.col_noise.precision,
+            n_repeats=fit.row_noise.n_repeats,
+        )
         self.model_check_ = {
-            **asdict(final.residual),
-            "white": final.residual.white,
-            "advice": advice(final, tried=[trial.structure for trial in chosen.noise_trials]),
+            **asdict(residual),
+            "white": residual.white,
+            "advice": advice(residual, chosen.structures),
         }
         self._warn_if_unsettled(change)
         if self.model_check_["white"] is False:
             warnings.warn(self.model_check_["advice"], ModelCheckWarning, stacklevel=4)
+
+    def _structures(self):
+        """Return the structures that are asked for on the side of the rows and of the columns."""
+        pair = (self.noise, self.noise) if isinstance(self.noise, str) else tuple(self.noise)
+        if len(pair) != 2 or any(each not in STRUCTURES for each in pair):
+            raise ValueError(
+                f"noise={self.noise!r} must be one of {STRUCTURES}, or a pair of these for rows "
+                "and columns."
+            )
+        return pair
 
     def _seed(self):
         if self.random_state is None:
@@ -341,7 +385,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     def _warn_if_unsettled(self, change):
         """Warn where the end of the iterations, not the data, decided the result."""
         if not self.converged_:
-            graph = self.noise_["structure"] == "graph"
+            graph = any(side["structure"] == "graph" for side in self.noise_.values())
             simpler = 'fewer components, noise="diagonal"' if graph else "fewer components"
             warnings.warn(
                 f"MNPCA did not settle in {self.n_iter_} iterations: the last one changed the "
@@ -351,13 +395,16 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
                 stacklevel=4,
             )
 
-    def denoise(self, *, return_std=False):
+    def denoise(self, *, return_std=False, all_components=False):
         """Return the posterior mean of the training signal, with standard errors on request.
 
         Parameters
         ----------
         return_std : bool, default=False
             Whether to return the posterior standard deviation of every entry too.
+        all_components : bool, default=False
+            Whether to return the signal of all `n_signal_` components that the model was fitted
+            with, not only of those that `n_components` shows.
 
         Returns
         -------
@@ -367,12 +414,15 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
             Only with `return_std`.
         """
         check_is_fitted(self)
-        signal = super().denoise()
+        signal, variance = self.low_rank_, self.signal_variance_
+        if all_components and self.full_signal_ is not None:
+            signal, variance = self.full_signal_, self.full_signal_variance_
+        mean = self._as_fitted(self._dense_signal(signal, lambda rows: rows + self.mean_))
         if not return_std:
-            return signal
+            return mean
 
         def root(variance):
             xp = namespace(variance)
             return xp.sqrt(xp.clip(variance, 0.0, None))
 
-        return signal, self._as_fitted(self._dense_signal(self.signal_variance_, root))
+        return mean, self._as_fitted(self._dense_signal(variance, root))

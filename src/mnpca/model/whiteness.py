@@ -118,16 +118,19 @@ def whiteness(
     # The fit has taken this many directions out of the rows and out of the columns.
     taken = low_rank.left.shape[1] + int(np.any(mean))
     taken_rows, taken_cols = (taken if len(rows) == n else 0), (taken if len(cols) == p else 0)
-    n_free, p_free = max(len(rows) - taken_rows, 1), max(len(cols) - taken_cols, 1)
+    if n_repeats == 1:
+        whitened = _varying(_varying(whitened).T).T
+    n_free = max(len(whitened) - taken_rows, 1)
+    p_free = max(whitened.shape[1] - taken_cols, 1)
     singular_values = scipy.linalg.svdvals(whitened)
     size = float(np.sqrt(np.mean(whitened**2) * whitened.size / (n_free * p_free)))
     singular_values = singular_values[: min(n_free, p_free)] / max(size, np.finfo(float).tiny)
     taken_copies = max(len(rows) * n_repeats // n, 1)
     alike = np.concatenate(np.split(whitened, taken_copies), axis=1)
-    row_correlation, row_linked = _correlation(alike, p_free * taken_copies)
-    # Many matrices with few columns show the directions taken out of these as correlations.
-    hidden = taken_cols if n_repeats > 1 else 0
-    col_correlation, col_linked = _correlation(whitened.T, n_free, hidden)
+    row_correlation, row_linked = _correlation(
+        alike, p_free * taken_copies, taken_rows / n_repeats
+    )
+    col_correlation, col_linked = _correlation(whitened.T, n_free, taken_cols)
     return Whiteness(
         row_correlation=row_correlation,
         col_correlation=col_correlation,
@@ -135,8 +138,8 @@ def whiteness(
         col_linked=col_linked,
         spectrum_distance=marchenko_pastur_distance(singular_values, n_free, p_free),
         largest_singular_value=float(singular_values[0] / (np.sqrt(n_free) + np.sqrt(p_free))),
-        n_rows=len(rows),
-        n_cols=len(cols),
+        n_rows=len(whitened),
+        n_cols=whitened.shape[1],
     )
 
 
@@ -164,7 +167,7 @@ def _marchenko_pastur_cdf(x: FloatArray, ratio: float, points: int = 2001) -> Fl
     return law
 
 
-def _correlation(items: FloatArray, n_observations: int, taken: int = 0) -> tuple[float, float]:
+def _correlation(items: FloatArray, n_observations: int, taken: float) -> tuple[float, float]:
     """Correlations between the rows of a matrix: their size beyond chance, and how many are large.
 
     The first is ``sqrt(mean r^2 - 1/m)``, the second the share of pairs above
@@ -183,6 +186,12 @@ def _correlation(items: FloatArray, n_observations: int, taken: int = 0) -> tupl
     excess -= taken / ((q - 1) * max(q - taken, 1))
     threshold = 1.75**2 * np.log(q) / items.shape[1]
     return float(np.sqrt(max(excess, 0.0))), float(np.sum(squares > threshold)) / n_pairs
+
+
+def _varying(items: FloatArray) -> FloatArray:
+    """Leave out rows that have no noise, as constant rows of the data have."""
+    squares = np.mean(items**2, axis=1)
+    return np.asarray(items[squares > 1e-6 * np.median(squares)]) if squares.any() else items
 
 
 def _sample(size: int, rng: np.random.Generator, n_repeats: int = 1) -> IntArray:

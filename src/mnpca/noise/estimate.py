@@ -10,16 +10,14 @@ from scipy.special import polygamma
 from mnpca._typing import FloatArray
 from mnpca.engines.base import Gram
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.graph import Candidates, Levels, select_graph
+from mnpca.noise.graph import LEVELS, Candidates, Levels, select_graph
 from mnpca.noise.scales import geometric_mean
 
 Structure: TypeAlias = Literal["identity", "diagonal", "graph"]
 
-#: Weight of the ridge on each side's covariance, in observations.
-RIDGE = 10.0
-#: Where a graph is to be found, it falls to an eighth of the observations that there are, but not
-#: below this: the ridge hides correlations, and the conditional variances are pooled anyway.
-LEAST_RIDGE = 5.0
+#: Weight of the ridge on each side's covariance, in observations: an eighth of those that there
+#: are, within these bounds. It hides correlations, and the variances are pooled anyway.
+LEAST_RIDGE, MOST_RIDGE = 5.0, 10.0
 #: Variances are kept above this share of their mean.
 VARIANCE_FLOOR = 1e-8
 
@@ -42,17 +40,22 @@ class NoiseModel:
         return NoiseModel(self.row.scaled(1.0 / scale), self.col.scaled(scale))
 
 
-def ridged_variances(total: FloatArray, n_observations: int, ridge: float = RIDGE) -> FloatArray:
+def ridge_weight(n_observations: int) -> float:
+    """Return the weight of the ridge, in observations."""
+    return float(np.clip(n_observations / 8, LEAST_RIDGE, MOST_RIDGE))
+
+
+def ridged_variances(total: FloatArray, n_observations: int) -> FloatArray:
     """Variances from sums of squares: ``(m v + r g) / (m + r)``, g the geometric mean of v.
 
     The ridge keeps an item that a component fits perfectly from an infinite precision. All items
     are pulled to one level on purpose: a level of its own for each row would suit noise that
-    differs by decades from row to row, but in data from life rows that the components happen to
-    fit well would take all the weight.
+    differs by decades from row to row, but in real data rows that the components happen to fit
+    well would take all the weight.
     """
     variances = total / n_observations
     variances = np.maximum(variances, VARIANCE_FLOOR * variances.mean())
-    weight = n_observations / (n_observations + ridge)
+    weight = n_observations / (n_observations + ridge_weight(n_observations))
     return np.asarray(weight * variances + (1.0 - weight) * geometric_mean(variances))
 
 
@@ -72,10 +75,11 @@ def pooled_variances(variances: FloatArray, n_observations: int) -> FloatArray:
 
 
 def diagonal_noise(total: FloatArray, n_observations: int, structure: Structure) -> AxisPrecision:
-    """Return equal or unequal variances from sums of squares."""
+    """Return equal variances from sums of squares, or pooled ones."""
     if structure == "identity":
         return AxisPrecision.diagonal(np.full_like(total, n_observations / total.mean()))
-    return AxisPrecision.diagonal(1.0 / ridged_variances(total, n_observations))
+    variances = ridged_variances(total, n_observations)
+    return AxisPrecision.diagonal(1.0 / pooled_variances(variances, n_observations))
 
 
 def noise_from_gram(
@@ -84,7 +88,7 @@ def noise_from_gram(
     n_observations: int,
     structure: Structure,
     candidates: Candidates,
-    levels: Levels,
+    levels: Levels = LEVELS,
     floor: float = 0.0,
 ) -> AxisPrecision:
     """Precision from ``m S``: variances, graph of the correlation, conditional variances.
@@ -96,8 +100,8 @@ def noise_from_gram(
     total = gram.diagonal() + diagonal
     if structure != "graph":
         return diagonal_noise(total, n_observations, structure)
-    ridge = float(np.clip(n_observations / 8, LEAST_RIDGE, RIDGE))
-    variances = ridged_variances(total, n_observations, ridge)
+    ridge = ridge_weight(n_observations)
+    variances = ridged_variances(total, n_observations)
     gram.extra = off_diagonal
     gram.rescale(1.0 / np.sqrt(variances * (n_observations + ridge)))
     graph = select_graph(gram, n_observations, candidates, levels, floor)

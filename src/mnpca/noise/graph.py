@@ -23,14 +23,18 @@ class Levels(NamedTuple):
         return Levels(self.enter * factor, self.stay * factor)
 
 
-#: Levels that admit hardly a false edge.
-STRICT = Levels(1.75, 1.0)
-#: Levels that find more edges of a dense graph, and some false ones of a sparse graph.
-WIDE = Levels(1.5, 0.8)
+#: Levels of a matrix. Lower ones find more edges of a dense graph and more false ones of a sparse
+#: graph; the evidence of the whole fit has the last word on either.
+LEVELS = Levels(1.5, 0.8)
 #: The unit is (1 + this / m) times larger: m observations of an estimated noise count for less.
 SMALL_SAMPLE = 10.0
-#: Pairs above this share of the strict entry level are remembered for later graph stages.
-SLACK = 0.7
+#: Pairs above this share of the entry level are remembered for later noise steps.
+SLACK = 0.8
+#: Where an item correlates with more others than this on average, what correlates is a signal or
+#: a mean, and listing the pairs would take memory of the order q^2.
+MOST_PARTNERS = 100.0
+#: Random pairs from which that average is estimated.
+SAMPLED_PAIRS = 10_000
 #: Most partners of an item in the first round. Correlations link everything with everything
 #: where a network is dense or long, and a refit of so many edges is slow; hardly any would stay.
 FIRST_PARTNERS = 50
@@ -59,7 +63,7 @@ def select_graph(
     correlation: Gram,
     n_observations: int,
     candidates: Candidates,
-    levels: Levels = STRICT,
+    levels: Levels = LEVELS,
     floor: float = 0.0,
 ) -> SupportFit | None:
     """Choose and fit the graph of one side.
@@ -80,7 +84,8 @@ def select_graph(
     Returns
     -------
     SupportFit or None
-        The fitted graph; None where no pair passes.
+        The fitted graph; None where no pair passes, or where so many do that they cannot be a
+        sparse graph.
 
     Notes
     -----
@@ -94,6 +99,8 @@ def select_graph(
     unit = float(np.sqrt(np.log(size) / n_observations)) if size > 1 else np.inf
     unit *= 1.0 + SMALL_SAMPLE / n_observations
     levels = levels.raised(floor / unit)
+    if levels.enter * unit >= 1.0 or _is_crowded(correlation, levels.enter * unit):
+        return None
     most = max(2, n_observations // 4)
     fit: SupportFit | None = None
     lack: FloatArray | None = None
@@ -120,13 +127,25 @@ def select_graph(
     return fit if fit is not None and fit.support.n_edges > 0 else None
 
 
+def _is_crowded(correlation: Gram, level: float) -> bool:
+    """Tell whether an item correlates with too many others, from a sample of the pairs."""
+    size = correlation.size
+    if size <= MOST_PARTNERS:
+        return False
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, size, (2, SAMPLED_PAIRS))
+    i, j = np.minimum(i, j)[i != j], np.maximum(i, j)[i != j]
+    share = float(np.mean(np.abs(correlation.entries(i, j)) > level))
+    return share * (size - 1) > MOST_PARTNERS
+
+
 def _correlated_pairs(
     correlation: Gram, unit: float, candidates: Candidates, enter: float
 ) -> Pairs:
     """Pairs whose correlation passes; the value is the size of the correlation."""
     size = correlation.size
     if candidates.correlated is None:
-        found = correlation.large_entries(SLACK * STRICT.enter * unit)
+        found = correlation.large_entries(SLACK * LEVELS.enter * unit)
         candidates.correlated = found.i * size + found.j
         candidates.scored = candidates.correlated
     else:
@@ -163,7 +182,7 @@ def _scored_pairs(
         near = a < len(linked)
         found = Pairs(a[near], b[near], scores.entries(a[near], b[near]))
     else:
-        found = scores.large_entries(SLACK * STRICT.enter * unit, n_rows=len(linked))
+        found = scores.large_entries(SLACK * LEVELS.enter * unit, n_rows=len(linked))
     first, second = order[found.i], order[found.j]
     i, j = np.minimum(first, second), np.maximum(first, second)
     keys = i * size + j

@@ -14,7 +14,6 @@ _NO_EDGES = {
         "The noise has unequal variances; no network among rows or columns is supported by the "
         "data."
     ),
-    "graph": "No pair of rows or columns has noise that is correlated enough to tell.",
 }
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -83,7 +82,8 @@ def _signal_sentence(n, p, kept):
 
 def _noise_sentence(noise, rows, columns):
     if rows["n_edges"] == columns["n_edges"] == 0:
-        return _NO_EDGES.get(noise["structure"], _NO_EDGES["diagonal"])
+        equal = set(noise["structures"] or ["diagonal"]) == {"identity"}
+        return _NO_EDGES["identity" if equal else "diagonal"]
     pairs = " and ".join(
         f"{counted(network['n_edges'], 'pair')} of {side}"
         for side, network in (("rows", rows), ("columns", columns))

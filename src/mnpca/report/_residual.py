@@ -17,14 +17,8 @@ def scree_section(model, X):
         "kept": values.n_components,
         "requested": str(model.get_params(deep=False).get("n_components")),
         "trials": [
-            {
-                "rank": int(trial["rank"]),
-                "weakest": short(np.min(trial["strengths"])),
-                "spread": short(np.min(trial["spreads"])),
-                "accepted": bool(trial["accepted"]),
-            }
+            {"rank": int(trial["n_components"]), "evidence": short(trial["evidence"], 7)}
             for trial in getattr(model, "rank_path_", None) or []
-            if trial["rank"] > 0
         ],
     }
 
@@ -51,7 +45,9 @@ def noise_section(model):
     """Return what the estimator itself says about its noise model, where it does."""
     noise, check = getattr(model, "noise_", None), getattr(model, "model_check_", None)
     return {
-        "structure": None if noise is None else str(noise["structure"]),
+        "structures": None if noise is None else [side["structure"] for side in noise.values()],
+        "why": {} if noise is None else {name: side["why"] for name, side in noise.items()},
+        "choice": getattr(model, "choice_", None),
         "white": None if check is None else check["white"],
         "advice": None if check is None else str(check["advice"]),
     }
@@ -66,7 +62,8 @@ def convergence_section(model):
         "starts": [
             {
                 "name": str(start["name"]),
-                "score": short(start["score"], 7),
+                "n_components": int(start["n_components"]),
+                "evidence": short(start["evidence"], 7),
                 "row_edges": int(start["n_row_edges"]),
                 "col_edges": int(start["n_col_edges"]),
             }

@@ -34,8 +34,8 @@ class Prediction(NamedTuple):
 
     Attributes
     ----------
-    structure : {"identity", "diagonal", "graph"}
-        Of its noise.
+    noise : pair of {"identity", "diagonal", "graph"}
+        Structure of its row noise and of its column noise.
     n_components : int
         Of its signal.
     error : float
@@ -44,7 +44,7 @@ class Prediction(NamedTuple):
         How many cells were hidden.
     """
 
-    structure: Structure
+    noise: tuple[Structure, Structure]
     n_components: int
     error: float
     n_cells: int
@@ -74,7 +74,7 @@ def predict_hidden(problem: Incomplete, candidates: list[Candidate], seed: int) 
             squares[number] += weight @ (predicted - truth) ** 2
     errors = np.sqrt(squares / n_cells)
     return [
-        Prediction(each.rounds.structure, each.n_components, float(error), n_cells)
+        Prediction(each.rounds.structures, each.n_components, float(error), n_cells)
         for each, error in zip(candidates, errors, strict=True)
     ]
 

@@ -4,17 +4,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mnpca.engines import engine_for
 from mnpca.noise.estimate import Structure
-from mnpca.selection.auto_rank import guess_rank, largest_rank
 from mnpca.selection.choose_model import ChosenModel, choose_model
 from mnpca.selection.held_out import Candidate, Prediction, can_be_hidden, predict_hidden
-from mnpca.selection.noise_structure import NoiseTrial
 from mnpca.solvers.missing.incomplete import Incomplete, Outcome
 from mnpca.solvers.missing.rounds import ROUNDS_FROM_AFAR, MissingRounds
 from mnpca.solvers.missing.start import column_fill, first_fit, first_guess
-from mnpca.solvers.mnpca.search import Settings
+from mnpca.solvers.mnpca.fit import fit_with
+from mnpca.solvers.mnpca.low_rank_step import largest_rank
+from mnpca.solvers.mnpca.search import NETWORKS_FIRST, UNEQUAL, Settings
 from mnpca.solvers.progress import Progress, Report, State, silent
+
+#: Components that a rival begins with; those that turn out to be noise are left out.
+RIVAL_RANK = 10
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,7 @@ class IncompleteModel:
 
 def choose_incomplete_model(
     problem: Incomplete,
-    rank: int | None,
-    structure: Structure | None,
+    n_components: int | None,
     settings: Settings,
     *,
     robust: bool,
@@ -60,7 +61,10 @@ def choose_incomplete_model(
 
     Parameters are those of `choose_model`.
     """
-    start_rank = guess_rank(column_fill(problem), settings) if rank is None else rank
+    rank = n_components
+    start_rank = rank
+    if start_rank is None:
+        start_rank = len(fit_with(column_fill(problem), settings)[0].singular_values)
     guess = first_guess(problem, start_rank, settings.center, settings.seed)
     chosen_state = None if resume is None else resume["chosen"]
     in_rounds = resume is not None and "rounds" in resume
@@ -72,8 +76,7 @@ def choose_incomplete_model(
 
     chosen = choose_model(
         guess,
-        rank,
-        structure,
+        n_components,
         settings,
         robust=robust,
         report=silent if in_rounds else tell,
@@ -82,8 +85,10 @@ def choose_incomplete_model(
     has_holes = bool(problem.missing.any())
     if chosen.outliers is not None:
         problem = replace(problem, missing=problem.missing | chosen.outliers)
-    final = chosen.noise_trials[-1].structure
-    rounds = MissingRounds(problem, chosen.data, chosen.fit, final, settings.center, settings.seed)
+    final = chosen.structures
+    rounds = MissingRounds(
+        problem, chosen.data, chosen.shown, final, settings.center, settings.seed
+    )
     rounds_state = resume if in_rounds else None
 
     def tell_round(progress: Progress) -> None:
@@ -93,7 +98,7 @@ def choose_incomplete_model(
 
     completed = rounds.run(tell_round, lambda: {"chosen": chosen_state}, rounds_state)
     candidates = [Candidate(rounds, completed)]
-    allowed = _rival_structures(rank, structure, final) if has_holes else []
+    allowed = _rival_structures(settings, rank, final) if has_holes else []
     if allowed and can_be_hidden(problem.missing, settings.seed):
         # Rivals are quick: a fit that was interrupted in one resumes right before them.
         candidates += _rivals(
@@ -107,23 +112,25 @@ def choose_incomplete_model(
 
 
 def _rival_structures(
-    rank: int | None, structure: Structure | None, final: Structure
-) -> list[Structure]:
-    """Return the noise structures of the rivals of a model with noise of the structure `final`."""
-    if structure is not None:
-        return ["graph"] if structure == "graph" and rank is None else []
-    return ["graph", "diagonal"] if final == "graph" else ["graph"]
+    settings: Settings, rank: int | None, final: tuple[Structure, Structure]
+) -> list[tuple[Structure, Structure]]:
+    """Return the noise structures of the rivals of a model whose noise is `final`."""
+    asked = (settings.row_structure, settings.col_structure)
+    graphs = settings.structures(NETWORKS_FIRST)
+    if "auto" not in asked:
+        return [graphs] if "graph" in asked and rank is None else []
+    return [graphs, settings.structures(UNEQUAL)] if "graph" in final else [graphs]
 
 
 def _rivals(
     problem: Incomplete,
     rank: int | None,
-    structures: list[Structure],
+    structures: list[tuple[Structure, Structure]],
     settings: Settings,
     report: Report,
 ) -> list[Candidate]:
     """Fit from variances, at the given rank or with what then stands above the noise."""
-    most = largest_rank(problem.matrix.shape) if rank is None else rank
+    most = min(RIVAL_RANK, largest_rank(problem.matrix.shape)) if rank is None else rank
     center, seed = settings.center, settings.seed
     guess, fit = first_fit(problem, most, center, seed)
     rivals = []
@@ -144,7 +151,7 @@ def _rivals(
 
 def _different(candidates: list[Candidate]) -> list[Candidate]:
     """Leave out rivals of the same rank and structure as an earlier candidate."""
-    kinds = [(each.rounds.structure, each.n_components) for each in candidates]
+    kinds = [(each.rounds.structures, each.n_components) for each in candidates]
     return [each for at, each in enumerate(candidates) if kinds[at] not in kinds[:at]]
 
 
@@ -152,20 +159,10 @@ def _best_of(
     problem: Incomplete, chosen: ChosenModel, candidates: list[Candidate], seed: int
 ) -> IncompleteModel:
     """Put the candidate that predicts best in the place of the fit to the completed matrix."""
-    trials = [
-        NoiseTrial.of(engine_for(each.completed.data), each.completed.fit, each.rounds.structure)
-        for each in candidates
-    ]
     predictions, at = None, 0
     if len(candidates) > 1:
         predictions = predict_hidden(problem, candidates, seed)
         at = int(np.argmin([each.error for each in predictions]))
     best = candidates[at].completed
-    trials.append(trials.pop(at))
-    model = replace(
-        chosen,
-        fit=best.fit,
-        data=best.data,
-        noise_trials=[*chosen.noise_trials[:-1], *trials],
-    )
+    model = replace(chosen, fit=best.fit, shown=best.fit, data=best.data)
     return IncompleteModel(model, best.outcome, predictions)

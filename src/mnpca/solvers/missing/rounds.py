@@ -12,13 +12,13 @@ from mnpca.engines import engine_for
 from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
-from mnpca.noise.graph import STRICT, WIDE
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
+from mnpca.solvers.mnpca.evidence import penalized_evidence
 from mnpca.solvers.mnpca.fit import MNPCAFit, posterior_fields
-from mnpca.solvers.mnpca.iterate import Iterate, pack_side, unpack_side
+from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
 from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step
-from mnpca.solvers.mnpca.search import FINAL_SWEEPS, WIDER
+from mnpca.solvers.mnpca.search import FINAL_SWEEPS
 from mnpca.solvers.mnpca.standardized import StandardizedData
 from mnpca.solvers.mnpca.variational import Posterior
 from mnpca.solvers.progress import Progress, Report, State, silent
@@ -90,8 +90,8 @@ class MissingRounds:
         The completed matrix that was fitted.
     fit : MNPCAFit
         Its fit.
-    structure : {"identity", "diagonal", "graph"}
-        Of the noise.
+    structures : pair of {"identity", "diagonal", "graph"}
+        Of the noise of rows and of columns.
     center : bool or "auto"
         Whether the model has a mean row.
     seed : int
@@ -108,7 +108,7 @@ class MissingRounds:
         problem: Incomplete,
         guess: FloatArray,
         fit: MNPCAFit,
-        structure: Structure,
+        structures: tuple[Structure, Structure],
         center: Center,
         seed: int,
         *,
@@ -117,10 +117,9 @@ class MissingRounds:
     ) -> None:
         self.problem = problem
         self.start = fit
-        self.standardized = StandardizedData.of(guess, center, structure)
-        self.structure = structure
+        self.standardized = StandardizedData.of(guess, center, structures[1])
+        self.structures = structures
         self.center = center
-        self.levels = WIDE if fit.chosen == WIDER else STRICT
         self.seed = seed
         self.n_rounds = n_rounds
         self.prune = prune
@@ -198,10 +197,8 @@ class MissingRounds:
             self._standardized(expectation.for_noise(settled.completion, rng)),
             settled.posterior,
             scaled,
-            self.structure,
-            self.structure,
+            *self.structures,
             Memory(),  # another draw may have other edges
-            self.levels,
         )
         posterior = settled.posterior
         new = _Point(
@@ -211,7 +208,7 @@ class MissingRounds:
             posterior.centered,
         )
         change = _change(new.signal.dense(), point.signal.dense())
-        return new, Iterate(scaled, posterior).score + self.standardized.constant, change
+        return new, penalized_evidence(scaled, posterior) + self.standardized.constant, change
 
     def _settle(self, expectation: Expectation, point: _Point, center: Center) -> "_Settled":
         """Let the signal settle; ``center="auto"`` compares the evidence with and without a mean.
@@ -262,14 +259,13 @@ class MissingRounds:
         scaled = self.standardized.to_scaled(noise)
         row_share, col_share = observed_shares(self.problem.missing, posterior, scaled)
         fields = posterior_fields(posterior, scaled, self.standardized, row_share, col_share)
-        score = Iterate(scaled, posterior).score
         rounds = [(STAGE, i + 1, *entry) for i, entry in enumerate(self.rounds)]
         history = (*self.start.history, *rounds)
         return replace(
             self.start,
             **fields,
             elbo=posterior.elbo + self.standardized.constant,
-            score=score + self.standardized.constant,
+            evidence=penalized_evidence(scaled, posterior) + self.standardized.constant,
             history=history,
             chosen=STAGE,
             converged=False,  # left to the last change in the history

@@ -1,6 +1,6 @@
 """The MNPCA fit: from a matrix to a signal with its uncertainty and two noise networks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,8 @@ from mnpca.model.low_rank import LowRank, fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.solvers.mnpca.iterate import Iterate
-from mnpca.solvers.mnpca.low_rank_step import Center
-from mnpca.solvers.mnpca.search import Search, Settings
+from mnpca.solvers.mnpca.low_rank_step import Center, leading_components
+from mnpca.solvers.mnpca.search import Allowed, Search, Settings
 from mnpca.solvers.mnpca.standardized import StandardizedData
 from mnpca.solvers.mnpca.variational import Posterior
 from mnpca.solvers.progress import Report, State, silent
@@ -19,12 +19,11 @@ from mnpca.solvers.progress import Report, State, silent
 
 @dataclass(frozen=True)
 class Candidate:
-    """The end of one trail of the search."""
+    """The end of one stage of the search."""
 
     name: str
-    n_live: int
-    score: float
-    elbo: float
+    n_components: int
+    evidence: float
     n_row_edges: int
     n_col_edges: int
 
@@ -48,12 +47,16 @@ class MNPCAFit:
         V'BV = I.
     row_noise, col_noise : AxisPrecision
         A and B with their spectra by component.
-    elbo, score : float
-        Evidence lower bound, and the same less the price of the edges.
-    history : tuple of (stage, iteration, score, change)
+    elbo, evidence : float
+        Evidence lower bound, and the evidence by which fits are compared (see `evidence`).
+    history : tuple of (stage, iteration, evidence, change)
         Every outer iteration.
     candidates : tuple of Candidate
-        The trails and their scores; `chosen` names the one that won.
+        The ends of all stages; `chosen` names the one that won.
+    rank_path : tuple of (rank, evidence)
+        The highest evidence that was seen at each rank on the trail that won.
+    comparisons : pair of dict
+        For rows and for columns: what the evidence loses with a simpler structure on that side.
     converged : bool
         Whether the winning stage settled before its last iteration.
     n_iter : int
@@ -70,9 +73,11 @@ class MNPCAFit:
     row_noise: AxisPrecision
     col_noise: AxisPrecision
     elbo: float
-    score: float
+    evidence: float
     history: tuple[tuple[str, int, float, float], ...]
     candidates: tuple[Candidate, ...]
+    rank_path: tuple[tuple[int, float], ...]
+    comparisons: tuple[dict[Structure, float], dict[Structure, float]]
     chosen: str
     converged: bool
     n_iter: int
@@ -85,11 +90,9 @@ class MNPCAFit:
 
 def fit_mnpca(
     Y: Any,
-    rank: int,
+    rank: int | None = None,
     *,
-    noise: Structure = "graph",
-    row_noise: Structure | None = None,
-    col_noise: Structure | None = None,
+    noise: Allowed | tuple[Allowed, Allowed] = "auto",
     center: Center = "auto",
     max_iter: int = 9,
     tol: float = 1e-2,
@@ -104,16 +107,14 @@ def fit_mnpca(
     ----------
     Y : array or Engine of shape (n, p)
         Data without missing entries; anything that `mnpca.engines.engine_for` takes.
-    rank : int
-        Number of components, 0 allowed.
-    noise : {"identity", "diagonal", "graph"}
-        Structure of both noise precisions.
-    row_noise, col_noise : {"identity", "diagonal", "graph"}, optional
-        Structure of one side where it differs from `noise`.
+    rank : int, optional
+        Number of components, 0 allowed; chosen by the evidence where it is None.
+    noise : {"auto", "identity", "diagonal", "graph"} or a pair of these
+        Structure of the noise precisions, of both or of rows and columns.
     center : bool or "auto"
         Whether the model has a mean row; "auto" compares both by their evidence.
     max_iter : int
-        Outer iterations of the diagonal stage.
+        Outer iterations of the stage with unequal variances.
     tol : float
         A stage ends when the signal and the level of the noise change by less than this share.
     random_state : int
@@ -132,31 +133,48 @@ def fit_mnpca(
     >>> from mnpca.metrics import psnr
     >>> from mnpca.solvers.mnpca import fit_mnpca
     >>> data = make_paper_small(c=224, seed=1)
-    >>> fit = fit_mnpca(data.Y, 2)
-    >>> psnr(fit.denoised(), data.signal) > 15
-    True
+    >>> fit = fit_mnpca(data.Y)
+    >>> len(fit.singular_values), psnr(fit.denoised(), data.signal) > 15
+    (2, True)
     """
-    standardized = StandardizedData.of(Y, center, col_noise or noise)
-    settings = Settings(
-        rank=rank,
-        row_structure=row_noise or noise,
-        col_structure=col_noise or noise,
-        center=standardized.center,
-        max_iter=max_iter,
-        tol=tol,
-        seed=random_state,
-        n_matrices=n_matrices,
-    )
+    rows, cols = (noise, noise) if isinstance(noise, str) else noise
+    settings = Settings(rank, rows, cols, center, max_iter, tol, random_state, n_matrices)
+    return fit_with(Y, settings, report, resume)[0]
+
+
+def fit_with(
+    Y: Any,
+    settings: Settings,
+    report: Report = silent,
+    resume: State | None = None,
+    shown: int | None = None,
+) -> tuple[MNPCAFit, MNPCAFit]:
+    """Fit with the given settings; return the fit, and the same with its leading components only.
+
+    The second has the noise of the first and its `shown` leading components (all of them where
+    `shown` is None or more than there are).
+    """
+    standardized = StandardizedData.of(Y, settings.center, settings.col_structure)
+    settings = replace(settings, center=standardized.center)
     engine = standardized.engine
     if resume is None:
         search = Search.begin(engine, settings)
     else:
         search = Search.unpack(engine, settings, resume)
-    best = search.run(report)
-    return as_fit(best, search, standardized)
+    best, comparisons = search.simplified(search.run(report))
+    fit = as_fit(best, comparisons, search, standardized)
+    if shown is None or shown >= best.posterior.rank:
+        return fit, fit
+    posterior = leading_components(engine, best.noise, best.posterior, shown)
+    return fit, replace(fit, **posterior_fields(posterior, best.noise, standardized))
 
 
-def as_fit(best: Iterate, search: Search, standardized: StandardizedData) -> MNPCAFit:
+def as_fit(
+    best: Iterate,
+    comparisons: tuple[dict[Structure, float], dict[Structure, float]],
+    search: Search,
+    standardized: StandardizedData,
+) -> MNPCAFit:
     """Express the best iterate in the units of the data."""
     posterior = best.posterior
     chosen = search.best_name()
@@ -164,22 +182,23 @@ def as_fit(best: Iterate, search: Search, standardized: StandardizedData) -> MNP
     return MNPCAFit(
         **posterior_fields(posterior, best.noise, standardized),
         elbo=posterior.elbo + constant,
-        score=best.score + constant,
+        evidence=best.evidence + constant,
         history=tuple(
-            (stage, iteration, score + constant, change)
-            for stage, iteration, score, change in search.history
+            (stage, iteration, value + constant, change)
+            for stage, iteration, value, change in search.history
         ),
         candidates=tuple(
             Candidate(
                 name,
-                trail.n_live,
-                trail.score + constant,
-                trail.posterior.elbo + constant,
-                trail.noise.row.n_edges,
-                trail.noise.col.n_edges,
+                end.posterior.rank,
+                end.evidence + constant,
+                end.noise.row.n_edges,
+                end.noise.col.n_edges,
             )
-            for name, trail in search.finished.items()
+            for name, end in search.finished.items()
         ),
+        rank_path=tuple((rank, value + constant) for rank, value in search.rank_path()),
+        comparisons=comparisons,
         chosen=chosen,
         converged=chosen not in search.unsettled,
         n_iter=len(search.history),

@@ -7,7 +7,12 @@ import numpy as np
 from mnpca._typing import FloatArray
 from mnpca.engines.base import Engine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.solvers.mnpca.generalized_svd import generalized_least_squares_mean, generalized_svd
+from mnpca.noise.estimate import NoiseModel
+from mnpca.solvers.mnpca.generalized_svd import (
+    GeneralisedSVD,
+    generalized_least_squares_mean,
+    generalized_svd,
+)
 from mnpca.solvers.mnpca.variational import Posterior, variational_step
 
 Center: TypeAlias = bool | Literal["auto"]
@@ -17,7 +22,7 @@ def low_rank_step(
     engine: Engine,
     row_noise: AxisPrecision,
     col_noise: AxisPrecision,
-    rank: int,
+    rank: int | None,
     *,
     center: Center = "auto",
     start: FloatArray | None = None,
@@ -33,8 +38,9 @@ def low_rank_step(
         Holds Y.
     row_noise, col_noise : AxisPrecision
         A and B.
-    rank : int
-        Components of the signal, the mean not counted.
+    rank : int or None
+        Components of the signal, the mean not counted. None takes those whose generalized
+        singular values exceed ``sqrt n + sqrt p``, where those of pure noise end.
     center : bool or "auto"
         Whether the model has a mean row.
     start : array of shape (p, any), optional
@@ -49,14 +55,86 @@ def low_rank_step(
     posteriors = []
     for centered in options:
         mean = generalized_least_squares_mean(engine, row_noise) if centered else None
-        rng = np.random.default_rng(seed)
-        svd = generalized_svd(engine, row_noise, col_noise, rank, mean=mean, start=start, rng=rng)
+        if rank is None:
+            svd = _above_noise(engine, row_noise, col_noise, mean, start, seed)
+        else:
+            svd = generalized_svd(
+                engine,
+                row_noise,
+                col_noise,
+                rank,
+                mean=mean,
+                start=start,
+                rng=np.random.default_rng(seed),
+            )
         posteriors.append(
             variational_step(
                 engine, row_noise, col_noise, svd, total, max_sweeps=max_sweeps, tol=tol
             )
         )
     return max(posteriors, key=lambda posterior: posterior.elbo)
+
+
+def leading_components(
+    engine: Engine, noise: NoiseModel, posterior: Posterior, rank: int, max_sweeps: int = 20
+) -> Posterior:
+    """Return the posterior of the signal's leading components under the same noise."""
+    svd = posterior.svd
+    leading = svd._replace(
+        left=svd.left[:, :rank],
+        singular_values=svd.singular_values[:rank],
+        right=svd.right[:, :rank],
+    )
+    total = engine.weighted_norm(noise.row.weights, noise.col.weights)
+    return variational_step(
+        engine, noise.row, noise.col, leading, total, max_sweeps=max_sweeps, tol=1e-7
+    )
+
+
+def _above_noise(
+    engine: Engine,
+    row_noise: AxisPrecision,
+    col_noise: AxisPrecision,
+    mean: FloatArray | None,
+    start: FloatArray | None,
+    seed: int,
+) -> GeneralisedSVD:
+    """Return the triples above the edge of pure noise: look at twice as many until one is below.
+
+    They are first counted roughly, then computed.
+    """
+    edge = noise_edge(engine.shape)
+    most = largest_rank(engine.shape)
+    width = 6 if start is None else max(6, start.shape[1] + 4)
+
+    def triples(rank: int, loadings: FloatArray | None, tol: float) -> GeneralisedSVD:
+        rng = np.random.default_rng(seed)
+        return generalized_svd(
+            engine, row_noise, col_noise, rank, mean=mean, start=loadings, rng=rng, tol=tol
+        )
+
+    while True:
+        rough = triples(min(width, most), start, 1e-3)
+        count = int(np.sum(rough.singular_values > edge))
+        start = rough.right
+        if count < width or width >= most:
+            return triples(count, start, 1e-4)
+        width *= 2
+
+
+def noise_edge(shape: tuple[int, int]) -> float:
+    """Return ``sqrt n + sqrt p``, where the singular values of white noise end."""
+    return float(np.sqrt(shape[0]) + np.sqrt(shape[1]))
+
+
+def largest_rank(shape: tuple[int, int]) -> int:
+    """Return Ledermann's bound ``(2q + 1 - sqrt(8q + 1)) / 2``, q = min(n, p), at least 1.
+
+    Beyond it, components and unequal noise variances of q items cannot be told apart.
+    """
+    q = min(shape)
+    bound = int((2 * q + 1 - np.sqrt(8 * q + 1)) / 2)
+    return min(max(bound, 1), q - 1)
 
 
 def relative_change(new: Posterior, old: Posterior) -> float:

@@ -9,11 +9,8 @@ from mnpca.engines.base import Engine, Gram
 from mnpca.engines.gram import FactorGram
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure, diagonal_noise, noise_from_gram
-from mnpca.noise.graph import STRICT, Candidates, Levels
+from mnpca.noise.graph import Candidates
 from mnpca.solvers.mnpca.variational import Posterior
-
-#: A correlation above this is never taken for a remainder of the signal.
-NO_ARTIFACT = 0.1
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,7 @@ def noise_step(
     row_structure: Structure,
     col_structure: Structure,
     memory: Memory,
-    levels: Levels = STRICT,
-    blur: float = 0.0,
+    floor: float = 0.0,
 ) -> NoiseModel:
     """Re-estimate A and B from the residual and the uncertainty of the signal.
 
@@ -41,15 +37,14 @@ def noise_step(
     more observations comes first; the second one sees its new value. Several matrices, one under
     the other, have one A: ``S1`` is the mean over them.
 
-    `blur` says how far the noise may still be from its end. D is right only if the noise it was
-    computed with is; otherwise the signal leaves correlations of the order sqrt(k) / q among q
-    items, k components. With very many observations they would pass for edges, and as edges they
-    would stay. So edges below ``blur sqrt(k) / q`` do not enter.
+    Edges with a score below `floor` do not enter: as long as signal and noise are far from their
+    end, parts of the signal are left in the residual, and their correlations would pass for
+    edges and stay.
     """
     n, p = engine.shape
     row, col = noise.row, noise.col
     if "graph" in (row_structure, col_structure):
-        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory, levels, blur)
+        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory, floor)
     else:
         step = _DiagonalStep(engine, posterior)
     if n >= p:
@@ -93,11 +88,9 @@ class _GraphStep:
         engine: Engine,
         posterior: Posterior,
         memory: Memory,
-        levels: Levels,
-        blur: float,
+        floor: float,
     ):
-        self.levels = levels
-        self.blur = blur * float(np.sqrt(posterior.rank))
+        self.floor = floor
         self.engine = engine
         self.posterior = posterior
         self.memory = memory
@@ -110,8 +103,7 @@ class _GraphStep:
         )
         m = self.engine.shape[1] * row.n_repeats
         gram = _pooled(gram, row.n_repeats)
-        floor = self._floor(gram.size)
-        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, self.levels, floor)
+        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, floor=self.floor)
         return side.tile(row.n_repeats)
 
     def col(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
@@ -121,11 +113,7 @@ class _GraphStep:
             signal.left, signal.right, row.weights, signal.right, signal.left_spread
         )
         m = self.engine.shape[0]
-        floor = self._floor(gram.size)
-        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, self.levels, floor)
-
-    def _floor(self, size: int) -> float:
-        return min(self.blur / size, NO_ARTIFACT)
+        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, floor=self.floor)
 
 
 def _pooled(gram: Gram, n_repeats: int) -> Gram:

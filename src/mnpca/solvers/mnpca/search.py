@@ -1,7 +1,7 @@
-"""The search over noise models: a diagonal stage, then trails of graph stages."""
+"""The search for signal and noise: trails from both ends, compared by their evidence."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -9,41 +9,47 @@ from mnpca._typing import FloatArray
 from mnpca.engines.base import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
-from mnpca.noise.graph import STRICT, WIDE
-from mnpca.noise.scales import row_col_scales
+from mnpca.solvers.mnpca.evidence import evidence
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, relative_change
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step
 from mnpca.solvers.progress import Progress, Report, State
 
-#: Variational sweeps of the last low-rank step.
-FINAL_SWEEPS = 20
-#: Graph stages after which a trail ends at the latest.
-GRAPH_STAGES = 8
-#: A stage ends after this many iterations in a row without progress ...
-PATIENCE = 3
-#: ... by which is meant a merit higher by this share of e^2, e = sqrt n + sqrt p.
-PROGRESS = 0.005
-#: Blur of the first noise step of a trail (see `noise_step`), and its factor from step to step.
-BLUR = 16.0
-SHARPENING = 0.5
-#: The stages in their order. The last one starts from the best iterate before.
-FROM_SCALES = "graph noise from scales"
-DIAGONAL = "diagonal noise"
-FROM_DIAGONAL = "graph noise from diagonal"
-WIDER = "wider graph noise"
-DONE = "done"
-#: The end of the diagonal stage is a start of its own if its signal differs by this share.
-SAME_START = 0.1
+Allowed: TypeAlias = Structure | Literal["auto"]
+"""The structure that a side has to have; "auto" leaves it to the evidence."""
+
+#: Variational sweeps of a low-rank step, and of the last one.
+SWEEPS, FINAL_SWEEPS = 8, 20
+#: Iterations of a trail with networks, at most; the fewest of any trail.
+MOST_STEPS, FEWEST_STEPS = 10, 2
+#: Iterations of the stage with equal variances, at most.
+EQUAL_STEPS = 6
+#: The first noise step of a trail lets in no correlation that a component of this strength, in
+#: units of the noise edge, can leave; the next one half of that, and so on.
+SIGNAL_STRENGTH = 3.0
+#: A walk to fewer components ends after this many ranks in a row that are no better.
+PATIENCE = 2
+#: From this rank on a walk goes down by four at a time.
+MANY = 16
+
+#: The trails, in their order.
+EQUAL = "equal variances"
+UNEQUAL = "unequal variances"
+NETWORKS_FIRST = "networks first"
+SIGNAL_FIRST = "signal first"
+#: What follows a trail where the rank is to be chosen.
+FEWER = "fewer components"
+SETTLING = "settling"
 
 
 @dataclass(frozen=True)
 class Settings:
     """What the caller asked for."""
 
-    rank: int
-    row_structure: Structure
-    col_structure: Structure
+    rank: int | None
+    """None leaves it to the evidence."""
+    row_structure: Allowed
+    col_structure: Allowed
     center: Center
     max_iter: int
     tol: float
@@ -51,61 +57,88 @@ class Settings:
     n_matrices: int = 1
     """The data are so many matrices, one under the other, with the same noise."""
 
+    def structures(self, trail: str) -> tuple[Structure, Structure]:
+        """Return the structures of rows and columns on a trail."""
+        own: Structure = "graph"
+        if trail in (EQUAL, UNEQUAL):
+            own = "identity" if trail == EQUAL else "diagonal"
+
+        def of(allowed: Allowed) -> Structure:
+            if trail == EQUAL:
+                return "identity"
+            if allowed == "auto" or (allowed == "graph" and trail == UNEQUAL):
+                return own
+            return allowed
+
+        return of(self.row_structure), of(self.col_structure)
+
+    def allows(self, trail: str) -> bool:
+        """Tell whether the end of a trail has the structures that were asked for."""
+        asked = (self.row_structure, self.col_structure)
+        return all(
+            allowed in ("auto", own)
+            for allowed, own in zip(asked, self.structures(trail), strict=True)
+        )
+
+
+class Stage(NamedTuple):
+    """A trail, or what follows it."""
+
+    trail: str
+    part: str = ""
+
     @property
-    def has_graph(self) -> bool:
-        """Tell whether a side has a graph."""
-        return "graph" in (self.row_structure, self.col_structure)
+    def name(self) -> str:
+        """Return the name for reports."""
+        return f"{self.trail}, {self.part}" if self.part else self.trail
 
 
 @dataclass
 class Search:
     """An explicit state machine: `advance` does one noise step and one low-rank step.
 
-    Row and column scales are the start of a trail of graph stages, and then of a diagonal stage,
-    which alternates until the signal settles. Where this ends elsewhere, it is the start of a
-    second trail. At last the best iterate so far gets a trail with wider graphs. `leader` is
-    the iterate of highest merit of the present stage, `finished` holds those of the stages
-    before, and `ended` is where the last of these came to rest. A stage settles when signal and
-    noise level stand still, or when no better iterate turns up for some time (`stalled` counts);
-    `unsettled` names the stages that did not. All fields together are the state to resume from.
+    Which structure explains a matrix, components or networks, depends on what is let in first.
+    So the search comes from both ends. One trail begins without any signal: networks take what
+    they can, then components, in turn (`NETWORKS_FIRST`). The other begins with as many
+    components as stand above equal or unequal variances (`SIGNAL_FIRST`). Where the rank is to
+    be chosen, it is on a trail the number of components above the noise edge; then the weakest
+    components go one by one as long as the evidence rises, and the noise settles. The end with
+    the highest evidence wins.
+
+    `leader` is the best iterate of the present stage, `finished` holds those of the stages before,
+    `unsettled` names the ones that were cut off, and `misses` counts the ranks that were no
+    better. All fields together are the state to resume from.
     """
 
     engine: Engine
     settings: Settings
     current: Iterate
-    stage: str = DIAGONAL
-    iteration: int = 1
-    scales: Iterate | None = None
+    todo: list[Stage]
+    iteration: int = 0
     leader: Iterate | None = None
     finished: dict[str, Iterate] = field(default_factory=dict)
-    ended: Iterate | None = None
-    stalled: int = 0
+    misses: int = 0
     unsettled: list[str] = field(default_factory=list)
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
-    memory: Memory = field(default_factory=Memory)
+    ranks: list[int] = field(default_factory=list)
+    memories: dict[str, Memory] = field(
+        default_factory=lambda: {NETWORKS_FIRST: Memory(), SIGNAL_FIRST: Memory()}
+    )
+    """By trail: pairs that correlate through a signal are others than those of the noise."""
 
     @classmethod
     def begin(cls, engine: Engine, settings: Settings) -> "Search":
-        """Start from the row and column scales."""
-        scales = NoiseModel(*row_col_scales(engine, n_repeats=settings.n_matrices))
-        noise = _flattened(scales, settings)
-        search = cls(engine, settings, _low_rank(engine, noise, settings, None))
-        if settings.has_graph:
-            search.scales = search.current
-            search.stage, search.iteration = FROM_SCALES, 0
-        else:
-            search._record(1.0)
-        return search
+        """Start from equal variances."""
+        n, p = engine.shape
+        row = AxisPrecision.diagonal(np.ones(n // settings.n_matrices)).tile(settings.n_matrices)
+        noise = NoiseModel(row, AxisPrecision.diagonal(np.ones(p)))
+        start = _fit_signal(engine, noise, settings, settings.rank)
+        return cls(engine, settings, start, [Stage(name) for name in _trails(settings)])
 
     @property
     def done(self) -> bool:
-        """Tell whether every trail has ended."""
-        return self.stage == DONE
-
-    @property
-    def most(self) -> int:
-        """Return after how many iterations the present stage ends at the latest."""
-        return self.settings.max_iter if self.stage == DIAGONAL else GRAPH_STAGES
+        """Tell whether every stage has ended."""
+        return not self.todo
 
     def run(self, report: Report) -> Iterate:
         """Advance to the end and return the best iterate, polished."""
@@ -113,165 +146,306 @@ class Search:
         while not self.done:
             self.advance()
             report(self.progress())
-        best = self.finished[self.best_name()]
-        return _low_rank(
-            self.engine, best.noise, self.settings, best.posterior.svd.right, FINAL_SWEEPS
-        )
+        return self.polished(self.finished[self.best_name()])
+
+    def polished(self, iterate: Iterate) -> Iterate:
+        """Return the iterate with a low-rank step to the end."""
+        rank, loadings = iterate.posterior.rank, iterate.posterior.svd.right
+        return _fit_signal(self.engine, iterate.noise, self.settings, rank, loadings, FINAL_SWEEPS)
+
+    def simplified(
+        self, best: Iterate
+    ) -> tuple[Iterate, tuple[dict[Structure, float], dict[Structure, float]]]:
+        """Compare the best iterate with simpler noise on one side at a time, at its rank.
+
+        Returns the iterate, or the simpler one where that has more evidence, and for rows and for
+        columns how much the evidence falls with each simpler structure. Only sides that are left
+        to the evidence are looked at.
+        """
+        trail = trail_of(self.best_name())
+        structures = list(self.settings.structures(trail))
+        losses: tuple[dict[Structure, float], dict[Structure, float]] = ({}, {})
+        asked = (self.settings.row_structure, self.settings.col_structure)
+        for number, allowed in enumerate(asked):
+            if allowed != "auto":
+                continue
+            side = best.noise.col if number else best.noise.row
+            for simpler in simpler_structures(side):
+                trial = structures.copy()
+                trial[number] = simpler
+                noise = noise_step(
+                    self.engine, best.posterior, best.noise, *trial, self._memory(trail)
+                )
+                rival = self._with_signal(noise, best.posterior.rank, best)
+                losses[number][simpler] = best.evidence - rival.evidence
+                if rival.evidence > best.evidence:
+                    best, structures = self.polished(rival), trial
+        return best, losses
+
+    def rank_path(self) -> list[tuple[int, float]]:
+        """Return the highest evidence seen at each rank on the trail that won."""
+        trail = trail_of(self.best_name())
+        seen: dict[int, float] = {}
+        for rank, (name, _, value, _) in zip(self.ranks, self.history, strict=True):
+            if trail_of(name) == trail:
+                seen[rank] = max(value, seen.get(rank, value))
+        return sorted(seen.items())
 
     def advance(self) -> None:
         """Do one outer iteration of the present stage, and end the stage when it is time."""
-        settings = self.settings
-        diagonal = self.stage == DIAGONAL
-        row, col = settings.row_structure, settings.col_structure
-        if diagonal:
-            row, col = _without_graph(row), _without_graph(col)
-        levels = WIDE if self.stage == WIDER else STRICT
-        blur = 0.0 if self.stage == WIDER else BLUR * SHARPENING**self.iteration
-        current = self.current
+        stage = self.todo[0]
+        before = self.current
+        start, rank = before, self._rank(stage)
+        if stage.part == FEWER:
+            start = self._with_signal(before.noise, rank, before)
         noise = noise_step(
-            self.engine, current.posterior, current.noise, row, col, self.memory, levels, blur
+            self.engine,
+            start.posterior,
+            start.noise,
+            *self.settings.structures(stage.trail),
+            self._memory(stage.trail),
+            self._floor(stage),
         )
-        new = _low_rank(self.engine, noise, settings, self.current.posterior.svd.right)
-        # A strong signal stands still long before the level of the noise does.
-        level = new.noise.col.log_determinant - self.current.noise.col.log_determinant
-        change = relative_change(new.posterior, self.current.posterior)
-        change = max(change, abs(level) / new.noise.col.size)
-        self.current = new
+        self.current = self._with_signal(noise, rank, start)
         self.iteration += 1
-        self._record(change)
-        least = 3 if diagonal and "diagonal" in (row, col) else 2
-        settled = change < settings.tol and self.iteration >= least
-        empty = not diagonal and noise.is_diagonal and self.iteration > 1
-        if settled or empty or self.stalled >= PATIENCE:
-            self._end_stage()
-        elif self.iteration >= self.most:
-            self.unsettled.append(self.stage)
-            self._end_stage()
+        change = _change(self.current, before)
+        self._record(stage, change)
+        if self._has_ended(stage, change):
+            self._end_stage(stage)
 
     def best_name(self) -> str:
-        """Name the stage whose best iterate has the highest merit.
+        """Name the finished stage with the highest evidence among those that are allowed."""
+        return max(self._allowed(), key=lambda name: self.finished[name].evidence)
 
-        Wider graphs have false edges if the truth is sparse, so they have to be clearly better.
+    def _allowed(self) -> list[str]:
+        return [name for name in self.finished if self.settings.allows(trail_of(name))]
+
+    def _memory(self, trail: str) -> Memory:
+        return self.memories.get(trail, Memory())
+
+    def _rank(self, stage: Stage) -> int | None:
+        """Return the rank of the next iterate; None leaves it to the noise edge."""
+        rank = self.current.posterior.rank
+        if stage.part == FEWER:
+            return rank - (4 if rank >= MANY else 1)
+        return rank if stage.part == SETTLING else self.settings.rank
+
+    def _floor(self, stage: Stage) -> float:
+        """Return the score below which no edge enters.
+
+        A component s times as strong as the noise edge leaves correlations of the size
+        ``s^2 (1 / sqrt n + 1 / sqrt p)^2`` among rows and among columns.
         """
-        margin = 0.1 * self.current.edge**2
-        return max(
-            self.finished,
-            key=lambda name: self.finished[name].merit - (margin if name == WIDER else 0.0),
-        )
+        if stage.part:
+            return 0.0
+        n, p = self.engine.shape
+        size = (n**-0.5 + p**-0.5) ** 2
+        return float(SIGNAL_STRENGTH**2 * size * 0.5**self.iteration)
 
-    def _end_stage(self) -> None:
-        """Keep the stage's best iterate and go on to the next start."""
-        self.finished[self.stage] = self.leader or self.current
-        self.ended = self.current
-        self.leader = None
-        self.stalled = 0
-        self.iteration = 0
-        if self.stage == FROM_SCALES and self.scales is not None:
-            self.stage, self.iteration, self.current = DIAGONAL, 1, self.scales
-            self._record(1.0)
-        elif self.stage == DIAGONAL and self._is_another_start():
-            self.stage = FROM_DIAGONAL
-        elif self.stage == WIDER or self.finished[self.best_name()].noise.is_diagonal:
-            self.stage = DONE
+    def _most(self, stage: Stage) -> int:
+        """Return after how many iterations a stage ends at the latest."""
+        if stage.trail in (NETWORKS_FIRST, SIGNAL_FIRST):
+            return MOST_STEPS
+        return EQUAL_STEPS if stage.trail == EQUAL else self.settings.max_iter
+
+    def _has_ended(self, stage: Stage, change: float) -> bool:
+        if stage.part == FEWER:
+            return self.misses >= PATIENCE or self.current.posterior.rank == 0
+        settled, fewest = change < self.settings.tol, FEWEST_STEPS
+        if stage.trail in (NETWORKS_FIRST, SIGNAL_FIRST):
+            n, p = self.engine.shape
+            # Weaker edges than this hardly exist, whatever the levels of the graph step.
+            settled &= self._floor(stage) < 2.0 / np.sqrt(max(n, p))
         else:
-            self.stage, self.current = WIDER, self.finished[self.best_name()]
+            fewest += stage.trail == UNEQUAL
+        if settled and self.iteration >= fewest:
+            return True
+        if self.iteration >= self._most(stage):
+            self.unsettled.append(stage.name)
+            return True
+        return False
 
-    def _is_another_start(self) -> bool:
-        """Tell whether the diagonal stage ended away from the scales, and graphs are wanted."""
-        if self.scales is None:
-            return False
-        return relative_change(self.current.posterior, self.scales.posterior) > SAME_START
+    def _end_stage(self, stage: Stage) -> None:
+        """Keep the stage's best iterate and begin the next one."""
+        best = self.leader
+        assert best is not None
+        self.finished[stage.name] = best
+        self.todo.pop(0)
+        self.leader, self.misses, self.iteration = None, 0, 0
+        if stage.part == FEWER:
+            self.todo.insert(0, Stage(stage.trail, SETTLING))
+        elif not self.todo and not stage.part and self.settings.rank is None:
+            self.todo = self._walks()
+        if not self.todo:
+            return
+        self.current = self._start_of(self.todo[0])
+        if self.todo[0].part:
+            self.leader = self.current
 
-    def _record(self, change: float) -> None:
-        self.history.append((self.stage, self.iteration, self.current.score, change))
-        gain = np.inf if self.leader is None else self.current.merit - self.leader.merit
-        self.stalled = 0 if gain > PROGRESS * self.current.edge**2 else self.stalled + 1
-        if gain >= 0.0:
+    def _start_of(self, stage: Stage) -> Iterate:
+        """Return the iterate that a stage begins with."""
+        if stage.part == SETTLING:
+            return self.finished[Stage(stage.trail, FEWER).name]
+        if stage.part == FEWER:
+            return self.finished[stage.trail]
+        equal = self.finished[EQUAL]
+        if stage.trail == NETWORKS_FIRST:
+            return self._with_signal(equal.noise, 0, equal)
+        if stage.trail == SIGNAL_FIRST and UNEQUAL in self.finished:
+            unequal = self.finished[UNEQUAL]
+            return unequal if unequal.evidence > equal.evidence else equal
+        return equal
+
+    def _walks(self) -> list[Stage]:
+        """Return walks to fewer components from the ends that can still win.
+
+        Of two trails that ended at the same place only one goes on, and the end with variances
+        alone only if it is ahead.
+        """
+        order = sorted(self._allowed(), key=lambda name: -self.finished[name].evidence)
+        chosen: list[str] = []
+        for name in order:
+            if name in (EQUAL, UNEQUAL) and chosen:
+                continue
+            if not any(self._at_same_place(name, other) for other in chosen):
+                chosen.append(name)
+        return [Stage(name, FEWER) for name in chosen if self.finished[name].posterior.rank > 0]
+
+    def _at_same_place(self, name: str, other: str) -> bool:
+        first, second = self.finished[name], self.finished[other]
+        return _change(first, second) < self.settings.tol
+
+    def _with_signal(self, noise: NoiseModel, rank: int | None, near: Iterate) -> Iterate:
+        return _fit_signal(self.engine, noise, self.settings, rank, near.posterior.svd.right)
+
+    def _record(self, stage: Stage, change: float) -> None:
+        value = self.current.evidence
+        self.history.append((stage.name, self.iteration, value, change))
+        self.ranks.append(self.current.posterior.rank)
+        better = self.leader is None or value > self.leader.evidence
+        self.misses = 0 if better else self.misses + 1
+        if better:
             self.leader = self.current
 
     def progress(self) -> Progress:
         """Return a report of where the search is."""
-        return Progress(self.stage, self.iteration, self.current.score, self.pack, self.most)
+        stage = self.todo[0] if self.todo else None
+        name = stage.name if stage else "done"
+        # Components are taken away until that does not pay: nobody knows how many.
+        most = self._most(stage) if stage and stage.part != FEWER else None
+        return Progress(name, self.iteration, self.current.evidence, self.pack, most)
 
     def pack(self) -> State:
         """Return the whole state as a flat dictionary."""
-        packed: dict[str, Any] = {"stage": self.stage, "iteration": self.iteration}
-        packed |= {"stalled": self.stalled, "unsettled": "\n".join(self.unsettled)}
+        packed: dict[str, Any] = {"iteration": self.iteration, "misses": self.misses}
+        packed["todo"] = "\n".join(stage.name for stage in self.todo)
+        packed["unsettled"] = "\n".join(self.unsettled)
         packed |= self.current.pack("current")
-        for name in ("scales", "leader", "ended"):
-            iterate = getattr(self, name)
-            if iterate is not None:
-                packed |= iterate.pack(name)
+        if self.leader is not None:
+            packed |= self.leader.pack("leader")
         packed["finished"] = "\n".join(self.finished)
         for name, iterate in self.finished.items():
             packed |= iterate.pack(f"finished.{name}")
-        for side, candidates in (("row", self.memory.row), ("col", self.memory.col)):
-            packed[f"memory.{side}.complete"] = candidates.complete
-            for key in ("correlated", "scored"):
-                pairs = getattr(candidates, key)
-                if pairs is not None:
-                    packed[f"memory.{side}.{key}"] = pairs
+        for trail, memory in self.memories.items():
+            for side, candidates in (("row", memory.row), ("col", memory.col)):
+                name = f"memory.{trail}.{side}"
+                packed[f"{name}.complete"] = candidates.complete
+                for key in ("correlated", "scored"):
+                    pairs = getattr(candidates, key)
+                    if pairs is not None:
+                        packed[f"{name}.{key}"] = pairs
         packed["history.stage"] = "\n".join(entry[0] for entry in self.history)
         packed["history.numbers"] = np.array([entry[1:] for entry in self.history])
+        packed["history.ranks"] = np.array(self.ranks, dtype=int)
         return packed
 
     @classmethod
     def unpack(cls, engine: Engine, settings: Settings, state: State) -> "Search":
         """Rebuild a search from `pack`'s dictionary."""
-        search = cls(engine, settings, Iterate.unpack("current", state))
-        search.stage = str(state["stage"])
-        search.iteration = int(state["iteration"])
-        search.stalled = int(state["stalled"])
-        search.unsettled = list(filter(None, str(state["unsettled"]).split("\n")))
-        for name in ("scales", "leader", "ended"):
-            if f"{name}.row.unscaled" in state:
-                setattr(search, name, Iterate.unpack(name, state))
-        for name in filter(None, str(state["finished"]).split("\n")):
+        search = cls(engine, settings, Iterate.unpack("current", state), [])
+        search.todo = [Stage(*name.split(", ")) for name in _lines(state["todo"])]
+        search.iteration, search.misses = int(state["iteration"]), int(state["misses"])
+        search.unsettled = _lines(state["unsettled"])
+        if "leader.evidence" in state:
+            search.leader = Iterate.unpack("leader", state)
+        for name in _lines(state["finished"]):
             search.finished[name] = Iterate.unpack(f"finished.{name}", state)
-        for side, candidates in (("row", search.memory.row), ("col", search.memory.col)):
-            candidates.complete = bool(state[f"memory.{side}.complete"])
-            candidates.correlated = state.get(f"memory.{side}.correlated")
-            candidates.scored = state.get(f"memory.{side}.scored")
+        for trail, memory in search.memories.items():
+            for side, candidates in (("row", memory.row), ("col", memory.col)):
+                name = f"memory.{trail}.{side}"
+                candidates.complete = bool(state[f"{name}.complete"])
+                candidates.correlated = state.get(f"{name}.correlated")
+                candidates.scored = state.get(f"{name}.scored")
         numbers = np.asarray(state["history.numbers"]).reshape(-1, 3)
-        stages = filter(None, str(state["history.stage"]).split("\n"))
-        for stage, (iteration, score, change) in zip(stages, numbers, strict=True):
-            search.history.append((stage, int(iteration), float(score), float(change)))
+        stages = _lines(state["history.stage"])
+        for stage, (iteration, value, change) in zip(stages, numbers, strict=True):
+            search.history.append((stage, int(iteration), float(value), float(change)))
+        search.ranks = [int(rank) for rank in np.atleast_1d(state["history.ranks"])]
         return search
 
 
-def _low_rank(
+def trail_of(stage_name: str) -> str:
+    """Return the trail that a stage belongs to."""
+    return stage_name.split(", ")[0]
+
+
+def structure_of(side: AxisPrecision) -> Structure:
+    """Return the structure that a precision turned out to have."""
+    if not side.is_diagonal:
+        return "graph"
+    return "identity" if np.ptp(side.weights) <= 1e-9 * side.weights.max() else "diagonal"
+
+
+def simpler_structures(side: AxisPrecision) -> list[Structure]:
+    """Return the structures that a precision could have had with fewer parameters."""
+    simpler: dict[Structure, list[Structure]] = {
+        "graph": ["diagonal", "identity"],
+        "diagonal": ["identity"],
+        "identity": [],
+    }
+    return simpler[structure_of(side)]
+
+
+def _trails(settings: Settings) -> list[str]:
+    """Return the trails that the settings call for, in order; each may be another's start."""
+    asked = (settings.row_structure, settings.col_structure)
+    trails = [EQUAL]
+    if asked != ("identity", "identity"):
+        trails.append(UNEQUAL)
+    if "auto" in asked or "graph" in asked:
+        trails += [NETWORKS_FIRST, SIGNAL_FIRST]
+    return trails
+
+
+def _fit_signal(
     engine: Engine,
     noise: NoiseModel,
     settings: Settings,
-    loadings: FloatArray | None,
-    sweeps: int = 8,
+    rank: int | None,
+    loadings: FloatArray | None = None,
+    sweeps: int = SWEEPS,
 ) -> Iterate:
     posterior = low_rank_step(
         engine,
         noise.row,
         noise.col,
-        settings.rank,
+        rank,
         center=settings.center,
         start=loadings,
         max_sweeps=sweeps,
         seed=settings.seed,
     )
-    return Iterate(noise, posterior)
+    return Iterate(noise, posterior, evidence(engine, noise, posterior))
 
 
-def _without_graph(structure: Structure) -> Structure:
-    return "diagonal" if structure == "graph" else structure
+def _change(new: Iterate, old: Iterate) -> float:
+    """Return the relative change of the signal or of the noise level, whichever is larger.
+
+    A strong signal stands still long before the level of the noise does.
+    """
+    level = new.noise.col.log_determinant - old.noise.col.log_determinant
+    return max(relative_change(new.posterior, old.posterior), abs(level) / new.noise.col.size)
 
 
-def _flattened(noise: NoiseModel, settings: Settings) -> NoiseModel:
-    """Replace a side's scales by one number where its structure is the identity."""
-
-    def level(side: AxisPrecision, structure: Structure) -> AxisPrecision:
-        if structure != "identity":
-            return side
-        flat = np.full(side.base.size, 1.0 / side.variances.mean())
-        return AxisPrecision.diagonal(flat).tile(side.n_repeats)
-
-    row = level(noise.row, settings.row_structure)
-    col = level(noise.col, settings.col_structure)
-    return NoiseModel(row, col).in_gauge()
+def _lines(text: Any) -> list[str]:
+    return list(filter(None, str(text).split("\n")))

@@ -7,7 +7,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines import Engine, engine_for
-from mnpca.noise.estimate import NoiseModel, Structure
+from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.low_rank_step import Center
 
 #: Columns whose spreads differ by this factor, in the root mean square, still share a unit.
@@ -47,7 +47,7 @@ class StandardizedData:
     center: Center
 
     @classmethod
-    def of(cls, Y: Any, center: Center, col_structure: Structure) -> "StandardizedData":
+    def of(cls, Y: Any, center: Center, col_structure: str) -> "StandardizedData":
         """Scale to mean square one, in float32; take the column means off where one is certain.
 
         A mean ten times larger than the spread is numerically harmful and certainly there.

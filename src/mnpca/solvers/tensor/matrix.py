@@ -46,7 +46,7 @@ def fit_matrix(
         ``max_iter``, ``tol``, ``random_state``, ``report`` and ``resume`` of `fit_mnpca`.
     """
     row, col = ("identity" if s == "unit" else s for s in structures)
-    fit = fit_mnpca(data, rank, row_noise=row, col_noise=col, center=center, **options)
+    fit = fit_mnpca(data, rank, noise=(row, col), center=center, **options)
     return MatrixFit(
         signal=_as_tucker(fit),
         noise=[fit.row_noise, fit.col_noise],

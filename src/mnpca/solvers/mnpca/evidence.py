@@ -1,0 +1,143 @@
+"""The evidence of a fit: the one number by which starts, ranks and noise structures compare."""
+
+import numpy as np
+from scipy.special import polygamma
+
+from mnpca._typing import FloatArray
+from mnpca.engines import thin
+from mnpca.engines.base import Engine
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.estimate import NoiseModel
+from mnpca.solvers.mnpca.variational import FactorPosterior, Posterior
+
+#: Scales of a row of scores (or loadings) relative to the Gaussian prior, from "absent" on. A
+#: grid in steps of a half decade loses less than a tenth of a nat per item against a finer one.
+SCALES = np.array([0.0, *10.0 ** np.arange(-2.5, 2.25, 0.5)])
+#: Most EM steps for the weights of the scales; they end when the gain rises by less than a nat.
+WEIGHT_STEPS = 200
+#: Of more items than this an even sample is looked at.
+MOST_ITEMS = 5000
+
+
+def evidence(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float:
+    """Return the evidence of a fit, in nats.
+
+    The sum of
+
+    - the evidence lower bound of the signal under A and B, with Gaussian priors;
+    - what scale mixtures as priors would add (`prior_gain`): signals that live on a few rows or
+      columns are told from noise by this;
+    - minus ``(log m + 2 log q) / 2`` for every edge among q items with m observations, the
+      extended Bayesian information criterion;
+    - minus the price of unequal variances (`variance_price`).
+    """
+    return penalized_evidence(noise, posterior) + prior_gain(engine, noise, posterior)
+
+
+def penalized_evidence(noise: NoiseModel, posterior: Posterior) -> float:
+    """Return the evidence with Gaussian priors: without `prior_gain`."""
+    n, p = noise.row.size, noise.col.size
+    row_observations = p * noise.row.n_repeats
+    price = edge_price(noise.row, row_observations) + edge_price(noise.col, n)
+    price += variance_price(noise.row, row_observations) + variance_price(noise.col, n)
+    return float(posterior.elbo - price)
+
+
+def edge_price(side: AxisPrecision, n_observations: int) -> float:
+    """Return ``(log m + 2 log q) / 2`` for every edge."""
+    return float(0.5 * (np.log(n_observations) + 2.0 * np.log(side.base.size)) * side.n_edges)
+
+
+def variance_price(side: AxisPrecision, n_observations: int) -> float:
+    """Return what unequal conditional variances cost.
+
+    Log variances are taken for draws from N(mu, t) (see `pooled_variances`, which estimates and
+    shrinks them). Integrating them out instead of plugging them in costs, with v = trigamma(m/2)
+    the sampling variance of one and S their observed scatter after shrinkage,
+
+        q/2 (S / t + log(1 + t / v)) + log(q) / 2,    t = (S + sqrt(S^2 + 4 S v)) / 2,
+
+    and nothing where they are equal.
+    """
+    base = side.base
+    diagonal = base.weights if base.is_diagonal else base.precision.diagonal()
+    scatter = float(np.var(np.log(diagonal)))
+    if scatter < 1e-12:
+        return 0.0
+    sampling = float(polygamma(1, n_observations / 2))
+    prior = (scatter + np.sqrt(scatter**2 + 4.0 * scatter * sampling)) / 2.0
+    per_item = scatter / prior + np.log1p(prior / sampling)
+    return float(0.5 * base.size * per_item + 0.5 * np.log(base.size))
+
+
+def prior_gain(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float:
+    """Return how much likelier scale mixtures make scores and loadings than Gaussian priors.
+
+    Rows of X are taken for ``sum_c w_c N(0, s_c G)`` instead of N(0, G), with weights w by
+    maximum likelihood over a grid of scales s; the same for W. Each row is judged by its own
+    likelihood given the others and the other factor.
+    """
+    k = posterior.rank
+    if k == 0 or posterior.left_factor is None or posterior.right_factor is None:
+        return 0.0
+    left, right = posterior.left, posterior.right
+    weighted = noise.col.apply(right)
+    metric = thin.inner(right, weighted) + posterior.right_spread
+    target = engine.times(weighted[:, :k])
+    if posterior.centered:
+        thin.subtract_row(target, metric[k, :k])
+    gain = _side_gain(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor)
+    weighted = noise.row.apply(left)
+    metric = thin.inner(left, weighted) + posterior.left_spread
+    target = engine.transposed_times(weighted)[:, :k]
+    if posterior.centered:
+        target -= np.outer(right[:, k], metric[k, :k])
+    gain += _side_gain(noise.col, target, metric[:k, :k], right[:, :k], posterior.right_factor)
+    return gain
+
+
+def _side_gain(
+    side: AxisPrecision,
+    target: FloatArray,
+    metric: FloatArray,
+    factor: FloatArray,
+    posterior: FactorPosterior,
+) -> float:
+    """Return the gain of one factor F with precision P and other factor's metric H.
+
+    Given the other rows, row i has the linear term ``h_i = (P T - P F H)_i + P_ii H f_i`` and the
+    precision ``P_ii H``. In coordinates where that is the identity and the prior is diagonal (g)
+    its entries have variances ``1 + P_ii s g`` at scale s.
+    """
+    k = len(metric)
+    diagonal = side.weights if side.is_diagonal else side.weights.diagonal()
+    at_metric = thin.product(factor, metric)
+    linear = side.apply(target - at_metric) + diagonal[:, None] * at_metric
+    step = max(1, len(linear) // MOST_ITEMS)
+    linear, diagonal = linear[::step], diagonal[::step]
+    root = np.linalg.cholesky(metric + (1e-10 * np.trace(metric) + 1e-12) * np.eye(k))
+    prior, rotation = np.linalg.eigh(root.T @ posterior.prior[:k, :k] @ root)
+    unit = np.linalg.solve(root, linear.T).T / np.sqrt(diagonal)[:, None]
+    squares = (unit @ rotation) ** 2
+    variances = diagonal[:, None] * np.maximum(prior, 0.0)
+    densities = np.empty((len(linear), len(SCALES)))
+    for number, scale in enumerate(SCALES):
+        spread = 1.0 + scale * variances
+        densities[:, number] = -0.5 * np.sum(np.log(spread) + squares / spread, axis=1)
+    return max(step * _mixture_gain(densities), 0.0)
+
+
+def _mixture_gain(densities: FloatArray) -> float:
+    """Return the log likelihood of the best mixture of the columns less that of the best one."""
+    top = densities.max(axis=1, keepdims=True)
+    likelihoods = np.exp(densities - top)
+    weights: FloatArray = np.full(densities.shape[1], 1.0 / densities.shape[1])
+    total = -np.inf
+    for _ in range(WEIGHT_STEPS):
+        shares = likelihoods * weights
+        marginal = shares.sum(axis=1)
+        before, total = total, float(np.log(marginal).sum())
+        if total - before < 1e-2:
+            break
+        weights = np.mean(shares / marginal[:, None], axis=0)
+    return total + float(top.sum()) - float(densities.sum(axis=0).max())
