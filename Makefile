@@ -4,10 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test test-array-api test-lowest test-newest lint types docs check clean
+.PHONY: demo test test-array-api test-lowest test-newest lint types docs check clean reproduce
 
 demo: $(VENV)/.installed-app
 	$(BIN)/python -m mnpca demo
+
+# The paper's tables and figures: `make reproduce TARGET="table1 --quick"`. All of them take many hours.
+TARGET ?= all
+reproduce: $(VENV)/.installed-app
+	$(BIN)/python -m reproduction $(TARGET)
 
 # One thread a worker: BLAS threads of two workers on two cores would wait for each other.
 test test-array-api test-lowest test-newest: export OMP_NUM_THREADS = 1

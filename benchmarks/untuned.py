@@ -226,9 +226,12 @@ def pca(Y, rank):
 
 
 def shrunken_pca(Y, rank):
-    """PCA with singular values shrunk for the Frobenius norm (Gavish and Donoho 2017)."""
+    """PCA with singular values shrunk for the Frobenius norm (Gavish and Donoho 2017).
+
+    Without a mean: the settings that this is compared on have none.
+    """
     n, p = Y.shape
-    mean = Y.mean(axis=0)
+    mean = np.zeros(p)
     U, s, Vt = np.linalg.svd(Y - mean, full_matrices=False)
     variance = np.sum(s[rank:] ** 2) / ((n - rank) * (p - rank))
     y = s[:rank] ** 2 / variance
@@ -267,10 +270,10 @@ def measure(name, seed, options):
         oracle(data),
     )
     errors = [decibels(each, data.signal) for each in estimates]
-    structure = model.noise_["structure"]
-    structure = structure if isinstance(structure, str) else "/".join(structure)
-    edges = f"{model.n_row_edges_}+{model.n_col_edges_}" if hasattr(model, "n_row_edges_") else ""
-    return errors, model.n_components_, f"{structure} {edges}".strip(), seconds
+    noise = "/".join(
+        f"{side['structure'][0]}{side['n_edges'] or ''}" for side in model.noise_.values()
+    )
+    return errors, model.n_components_, noise, seconds
 
 
 def main():

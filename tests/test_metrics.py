@@ -61,7 +61,16 @@ def test_edges_by_hand():
     assert edge_recovery(estimate.tolist(), TRUTH.tolist()) == rates
 
 
-def test_only_the_strongest_edges_count():
+def test_all_edges_count():
+    """Of 299 edges of one strength, which are the strongest 150 is a matter of rounding."""
+    chain = np.eye(300) + 0.3 * (np.eye(300, k=1) + np.eye(300, k=-1))
+    half = chain.copy()
+    half[:150, :150] = np.eye(150)
+    assert edge_recovery(half, chain).tpr == 150 / 299
+    assert edge_recovery(chain, half).ppv == 150 / 299
+
+
+def test_only_the_strongest_edges_count_by_argument():
     rates = edge_recovery(TRUTH, TRUTH, n_edges=2)
     assert (rates.tpr, rates.ppv, rates.tnr) == (1, 1, 1)
     weak = TRUTH.copy()

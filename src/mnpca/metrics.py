@@ -47,18 +47,19 @@ def nmi(scores, labels, *, n_init=20, random_state=0):
     return float(100 * np.mean(values))
 
 
-def edge_recovery(estimate, truth, *, n_edges=150):
-    """Rates at which the strongest edges of a true precision were found.
+def edge_recovery(estimate, truth, *, n_edges=None):
+    """Rates at which the edges of a true precision were found.
 
-    Positives are the `n_edges` largest off-diagonal entries (by size, one triangle) of the true
-    precision; an estimate's edges are its nonzeros, at most its `n_edges` largest.
+    Edges are the nonzero off-diagonal entries, one triangle. The MN-PCA paper counts the strongest
+    150 of each precision alone.
 
     Parameters
     ----------
     estimate, truth : array or sparse matrix of shape (q, q)
         Estimated and true precision.
-    n_edges : int, default=150
-        Number of edges that count.
+    n_edges : int, default=None
+        Count this many edges of each precision at most, those with the largest absolute entries;
+        None counts all.
 
     Returns
     -------

@@ -17,11 +17,10 @@ from mnpca.datasets._synthetic import NOISE_KINDS, color_rows, white_entries
 
 
 @pytest.mark.parametrize("density", [0.01, 0.05, 0.3])
-@pytest.mark.parametrize("condition", [2.0, 32.0, 224.0])
+@pytest.mark.parametrize("condition", [2.0, 224.0])
 def test_random_precisions(density, condition):
     precision = random_sparse_precision(80, density, condition, 0)
-    values = np.linalg.eigvalsh(precision.toarray())
-    assert values.min() > 0
+    assert np.linalg.eigvalsh(precision.toarray()).min() > 0
     np.testing.assert_allclose(precision.diagonal(), 1)
     share = precision.nnz / 80**2
     assert share >= min(0.95 * density, 1) - 1e-9 or precision.nnz == 80
@@ -29,16 +28,9 @@ def test_random_precisions(density, condition):
     assert (abs(precision - precision.T) > 1e-14).nnz == 0
 
 
-def test_rotations_keep_the_spectrum():
-    """Before the scaling to a unit diagonal the eigenvalues are c^(-i/(q-1))."""
-    precision = random_sparse_precision(30, 0.3, 16.0, 1)
-    # A congruence by a diagonal keeps the signs, and the determinant up to the scales.
-    assert np.linalg.slogdet(precision.toarray())[0] == 1
+def test_limits_and_seeds_of_random_precisions():
     assert random_sparse_precision(30, 0.3, 1.0, 1).nnz == 30
     assert random_sparse_precision(1, 1.0, 9.0, 1).shape == (1, 1)
-
-
-def test_seeds_decide():
     first, again, other = (random_sparse_precision(40, 0.05, 8.0, seed) for seed in (0, 0, 1))
     assert (first != again).nnz == 0
     assert (first != other).nnz > 0
@@ -80,12 +72,10 @@ def test_every_kind_of_noise_has_unit_variance(noise):
 @pytest.mark.parametrize("noise", ["gaussian", "mixture-heavy"])
 def test_covariance_of_the_noise(noise):
     A, B = random_sparse_precision(5, 0.5, 4.0, 0), random_sparse_precision(4, 0.5, 4.0, 1)
-    draws = np.array(
-        [sample_matrix_normal(A, B, seed, noise=noise).ravel() for seed in range(1500)]
-    )
+    draws = np.array([sample_matrix_normal(A, B, seed, noise=noise).ravel() for seed in range(800)])
     expected = np.kron(np.linalg.inv(A.toarray()), np.linalg.inv(B.toarray()))
     error = np.abs(draws.T @ draws / len(draws) - expected).max()
-    assert error < 0.2 * np.abs(expected).max()
+    assert error < 0.25 * np.abs(expected).max()
 
 
 def test_unknown_noise():

@@ -14,6 +14,7 @@ import pytest
 from tests.known import known_fit
 
 import mnpca
+import reproduction
 from mnpca.cli import main
 
 mpl.use("Agg")
@@ -24,7 +25,8 @@ EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 #: Modules that are not part of the documented surface and need what is not installed everywhere.
 MODULES = sorted(
     module.name
-    for module in pkgutil.walk_packages(mnpca.__path__, "mnpca.")
+    for package in (mnpca, reproduction)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not module.name.endswith("__main__")
 )
 

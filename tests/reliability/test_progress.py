@@ -142,8 +142,11 @@ def test_only_checkpoints_are_written_over(tmp_path, eager):
     assert path.read_bytes() == whole
 
 
-def test_verbose_may_change(checkpoint):
-    Toy(random_state=np.random.RandomState(3), verbose=1).fit(X, resume_from=checkpoint)
+def test_verbose_may_change(checkpoint, capsys):
+    model = Toy(random_state=np.random.RandomState(3), verbose=1).fit(X, resume_from=checkpoint)
+    assert model.history_ == Toy().fit(X).history_
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 15  # iterations 6 to 20
 
 
 def test_a_damaged_or_missing_checkpoint_is_refused(checkpoint):

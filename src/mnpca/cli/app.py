@@ -9,7 +9,6 @@ from mnpca.cli._errors import speak_up
 from mnpca.cli.demo import demo
 from mnpca.cli.fit import fit
 from mnpca.cli.report import report
-from mnpca.cli.reproduce import reproduce
 from mnpca.cli.transform import transform
 
 app = typer.Typer(
@@ -20,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",  # the lines of a docstring's paragraph are joined
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (fit, transform, report, demo, reproduce):
+for command in (fit, transform, report, demo):
     app.command()(speak_up(command))
 
 

@@ -6,7 +6,6 @@ from mnpca.datasets._arrays import (
     planted_precision,
 )
 from mnpca.datasets._paper import make_paper_large, make_paper_small
-from mnpca.datasets._paper_draws import paper_draw_large, paper_draw_small
 from mnpca.datasets._precision import chain_precision, random_sparse_precision
 from mnpca.datasets._real import REAL_SETS, load_real
 from mnpca.datasets._swiss import make_two_swiss_rolls
@@ -22,8 +21,6 @@ __all__ = [
     "make_several_matrices",
     "make_tensor_normal",
     "make_two_swiss_rolls",
-    "paper_draw_large",
-    "paper_draw_small",
     "planted_precision",
     "random_sparse_precision",
     "sample_matrix_normal",

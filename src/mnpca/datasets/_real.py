@@ -217,7 +217,7 @@ def _how_to_get(name, info, data_home):
     where = f"is not in {folder}" if folder else "needs a folder with data files"
     remedy = (
         f"Put {info.file or name}.csv (header, features, class in the last column) in a folder "
-        f"and name it by data_home, --data or {FOLDER_VARIABLE}"
+        f"and name it by data_home or {FOLDER_VARIABLE}"
     )
     also = f", or allow the download of OpenML {info.openml}" if info.openml else ""
     return f"Data set {name} {where}. {remedy}{also}."

@@ -152,10 +152,10 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     -----
     One number decides about rank, noise and starts: the evidence, that is the lower bound of the
     log marginal likelihood of the data with the signal integrated out, plus what heavier tails
-    than Gaussian ones would add to the likelihood of scores and loadings, less
-    ``(log m + 2 log q) / 2`` for every edge among q items with m observations, less the price of
-    unequal variances as draws from a common distribution. The search comes from both ends,
-    networks first and signal first; it drops components as long as the evidence rises.
+    than Gaussian ones would add to the likelihood of scores and loadings, less ``log(m) / 2`` for
+    each of E edges with m observations and ``log C(Q, E)`` for their choice among Q pairs, less
+    the price of unequal variances as draws from a common distribution. The search comes from
+    both ends, networks first and signal first; it drops components as long as the evidence rises.
 
     Examples
     --------

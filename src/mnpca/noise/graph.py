@@ -1,6 +1,6 @@
 """Choice of a noise graph: score tests add edges, maximum likelihood refits, weak ones go."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -44,17 +44,22 @@ ROUGH = 1e-2
 ROUNDS = 3
 
 
+def _no_pairs() -> IntArray:
+    return np.zeros(0, np.int64)
+
+
 @dataclass
 class Candidates:
-    """Pairs that came near the entry level once; later stages look at these only.
+    """Pairs that came near the entry level once; later steps look at these only.
 
-    The screening pass over all pairs costs q^2 m operations; residuals change little from stage
-    to stage, so one pass for the correlations and one for the scores serve all stages.
+    The screening pass over all pairs costs q^2 m operations; residuals change little from step
+    to step, so one pass for the correlations and one for the scores serve many of them. Before
+    `complete` is set, or after it was taken back, a step looks at all pairs and adds to these.
     """
 
-    correlated: IntArray | None = None
+    correlated: IntArray = field(default_factory=_no_pairs)
     """Pairs (as i * q + j) with a large correlation."""
-    scored: IntArray | None = None
+    scored: IntArray = field(default_factory=_no_pairs)
     """Pairs with a large score, the correlated ones included."""
     complete: bool = False
 
@@ -144,10 +149,11 @@ def _correlated_pairs(
 ) -> Pairs:
     """Pairs whose correlation passes; the value is the size of the correlation."""
     size = correlation.size
-    if candidates.correlated is None:
+    if not candidates.complete:
         found = correlation.large_entries(SLACK * LEVELS.enter * unit)
-        candidates.correlated = found.i * size + found.j
-        candidates.scored = candidates.correlated
+        keys = found.i * size + found.j
+        candidates.correlated = np.union1d(candidates.correlated, keys)
+        candidates.scored = np.union1d(candidates.scored, keys)
     else:
         i, j = np.divmod(candidates.correlated, size)
         found = Pairs(i, j, correlation.entries(i, j))
@@ -175,7 +181,7 @@ def _scored_pairs(
     linked, lonely = np.flatnonzero(degree > 0), np.flatnonzero(degree == 0)
     order = np.concatenate([linked, lonely])
     scores = _score_gram(correlation, fit, lack, linked, lonely)
-    if candidates.complete and candidates.scored is not None:
+    if candidates.complete:
         place = np.argsort(order)
         a, b = (place[items] for items in np.divmod(candidates.scored, size))
         a, b = np.minimum(a, b), np.maximum(a, b)
@@ -186,7 +192,7 @@ def _scored_pairs(
     first, second = order[found.i], order[found.j]
     i, j = np.minimum(first, second), np.maximum(first, second)
     keys = i * size + j
-    if not candidates.complete and candidates.scored is not None:
+    if not candidates.complete:
         candidates.scored = np.union1d(candidates.scored, keys)
     new = (np.abs(found.value) > enter * unit) & ~np.isin(keys, support.keys)
     return Pairs(i[new], j[new], np.abs(found.value[new]))

@@ -52,8 +52,8 @@ def test_chains_lose_no_component(seed):
 
 
 def test_edges_of_the_noise(data, fit):
-    rows = edge_recovery(fit.row_noise.precision, data.row_precision)
-    cols = edge_recovery(fit.col_noise.precision, data.col_precision)
+    rows = edge_recovery(fit.row_noise.precision, data.row_precision, n_edges=150)
+    cols = edge_recovery(fit.col_noise.precision, data.col_precision, n_edges=150)
     assert rows.ppv > 0.85
     assert cols.ppv > 0.85
     assert min(rows.tpr, cols.tpr) > 0.3
@@ -78,7 +78,6 @@ def test_result_is_consistent(data, fit):
     logdets = p * fit.row_noise.log_determinant + n * fit.col_noise.log_determinant
     at_mean = -0.5 * (n * p * np.log(2 * np.pi) + misfit - logdets)
     assert fit.elbo < at_mean
-    assert fit.score < fit.elbo
 
 
 def test_standard_errors_are_calibrated(data, fit):
@@ -150,7 +149,7 @@ def test_noise_structures(data):
     diagonal = fit_mnpca(data.Y, 2, noise="diagonal")
     assert diagonal.row_noise.is_diagonal
     assert diagonal.col_noise.is_diagonal
-    mixed = fit_mnpca(data.Y, 2, row_noise="diagonal")
+    mixed = fit_mnpca(data.Y, 2, noise=("diagonal", "graph"))
     assert mixed.row_noise.is_diagonal
     assert mixed.col_noise.n_edges > 0
 
@@ -190,7 +189,7 @@ def test_very_many_rows_bring_no_false_edges_among_columns():
     B[first, first + 1] = B[first + 1, first] = -0.5
     noise = rng.standard_normal((n, p)) @ np.linalg.cholesky(np.linalg.inv(B)).T
     signal = 0.3 * rng.standard_normal((n, 2)) @ rng.standard_normal((2, p))
-    fit = fit_mnpca(signal + noise, 2, row_noise="diagonal", col_noise="graph", center=False)
+    fit = fit_mnpca(signal + noise, 2, noise=("diagonal", "graph"), center=False)
     found = fit.col_noise.precision.toarray() != 0
     assert found[first, first + 1].all()
     assert fit.col_noise.n_edges <= len(first) + 2

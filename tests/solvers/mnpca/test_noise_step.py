@@ -8,7 +8,7 @@ from scipy.special import polygamma
 from mnpca.datasets import make_low_rank_matrix_normal
 from mnpca.engines.dense import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.estimate import RIDGE, NoiseModel, pooled_variances, ridged_variances
+from mnpca.noise.estimate import NoiseModel, pooled_variances, ridged_variances
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step
 
@@ -16,10 +16,11 @@ from mnpca.solvers.mnpca.noise_step import Memory, noise_step
 def test_ridge():
     variances = np.array([1.0, 4.0, 0.0])
     ridged = ridged_variances(100 * variances, 100)
+    weight = 10.0  # an eighth of the observations, at most 10
     assert (ridged > 0).all()
     floor = 1e-8 * variances.mean()
     target = np.exp(np.mean(np.log(np.maximum(variances, floor))))
-    expected = (100 * np.maximum(variances, floor) + RIDGE * target) / (100 + RIDGE)
+    expected = (100 * np.maximum(variances, floor) + weight * target) / (100 + weight)
     np.testing.assert_allclose(ridged, expected)
 
 
@@ -53,13 +54,13 @@ def test_diagonal_step_is_the_dense_formula(shape):
         extra = posterior.row_uncertainty + np.diag(
             posterior.left @ posterior.right_spread @ posterior.left.T
         )
-        return 1.0 / ridged_variances(squares @ col_weights + extra, p)
+        return 1.0 / pooled_variances(ridged_variances(squares @ col_weights + extra, p), p)
 
     def cols(row_weights):
         extra = posterior.col_uncertainty + np.diag(
             posterior.right @ posterior.left_spread @ posterior.right.T
         )
-        return 1.0 / ridged_variances(row_weights @ squares + extra, n)
+        return 1.0 / pooled_variances(ridged_variances(row_weights @ squares + extra, n), n)
 
     if n >= p:
         B = cols(noise.row.weights)

@@ -1,7 +1,7 @@
 """The evidence of a fit: the one number by which starts, ranks and noise structures compare."""
 
 import numpy as np
-from scipy.special import polygamma
+from scipy.special import gammaln, polygamma
 
 from mnpca._typing import FloatArray
 from mnpca.engines import thin
@@ -27,8 +27,7 @@ def evidence(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float:
     - the evidence lower bound of the signal under A and B, with Gaussian priors;
     - what scale mixtures as priors would add (`prior_gain`): signals that live on a few rows or
       columns are told from noise by this;
-    - minus ``(log m + 2 log q) / 2`` for every edge among q items with m observations, the
-      extended Bayesian information criterion;
+    - minus the price of the edges (`edge_price`);
     - minus the price of unequal variances (`variance_price`).
     """
     return penalized_evidence(noise, posterior) + prior_gain(engine, noise, posterior)
@@ -44,8 +43,16 @@ def penalized_evidence(noise: NoiseModel, posterior: Posterior) -> float:
 
 
 def edge_price(side: AxisPrecision, n_observations: int) -> float:
-    """Return ``(log m + 2 log q) / 2`` for every edge."""
-    return float(0.5 * (np.log(n_observations) + 2.0 * np.log(side.base.size)) * side.n_edges)
+    """Return ``log C(Q, E) + E/2 log m + log(Q + 1)`` for E edges among the Q pairs of items.
+
+    The Bayesian information criterion for E parameters from m observations, and what it takes to
+    say which E of the Q pairs they are, every number of edges being as likely as any other.
+    """
+    n_pairs, n_edges = side.base.size * (side.base.size - 1) / 2, side.n_edges
+    if n_edges == 0:
+        return 0.0
+    chosen = gammaln(n_pairs + 1) - gammaln(n_edges + 1) - gammaln(n_pairs - n_edges + 1)
+    return float(chosen + 0.5 * n_edges * np.log(n_observations) + np.log(n_pairs + 1))
 
 
 def variance_price(side: AxisPrecision, n_observations: int) -> float:

@@ -20,6 +20,10 @@ class Memory:
     row: Candidates = field(default_factory=Candidates)
     col: Candidates = field(default_factory=Candidates)
 
+    def reopen(self) -> None:
+        """Let the next noise step look at all pairs again."""
+        self.row.complete = self.col.complete = False
+
 
 def noise_step(
     engine: Engine,

@@ -121,10 +121,7 @@ class Search:
     unsettled: list[str] = field(default_factory=list)
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
-    memories: dict[str, Memory] = field(
-        default_factory=lambda: {NETWORKS_FIRST: Memory(), SIGNAL_FIRST: Memory()}
-    )
-    """By trail: pairs that correlate through a signal are others than those of the noise."""
+    memory: Memory = field(default_factory=Memory)
 
     @classmethod
     def begin(cls, engine: Engine, settings: Settings) -> "Search":
@@ -173,9 +170,7 @@ class Search:
             for simpler in simpler_structures(side):
                 trial = structures.copy()
                 trial[number] = simpler
-                noise = noise_step(
-                    self.engine, best.posterior, best.noise, *trial, self._memory(trail)
-                )
+                noise = noise_step(self.engine, best.posterior, best.noise, *trial, self.memory)
                 rival = self._with_signal(noise, best.posterior.rank, best)
                 losses[number][simpler] = best.evidence - rival.evidence
                 if rival.evidence > best.evidence:
@@ -203,7 +198,7 @@ class Search:
             start.posterior,
             start.noise,
             *self.settings.structures(stage.trail),
-            self._memory(stage.trail),
+            self.memory,
             self._floor(stage),
         )
         self.current = self._with_signal(noise, rank, start)
@@ -219,9 +214,6 @@ class Search:
 
     def _allowed(self) -> list[str]:
         return [name for name in self.finished if self.settings.allows(trail_of(name))]
-
-    def _memory(self, trail: str) -> Memory:
-        return self.memories.get(trail, Memory())
 
     def _rank(self, stage: Stage) -> int | None:
         """Return the rank of the next iterate; None leaves it to the noise edge."""
@@ -281,6 +273,9 @@ class Search:
         self.current = self._start_of(self.todo[0])
         if self.todo[0].part:
             self.leader = self.current
+        elif self.todo[0].trail == SIGNAL_FIRST:
+            # Without a signal other pairs correlate than with one.
+            self.memory.reopen()
 
     def _start_of(self, stage: Stage) -> Iterate:
         """Return the iterate that a stage begins with."""
@@ -346,14 +341,8 @@ class Search:
         packed["finished"] = "\n".join(self.finished)
         for name, iterate in self.finished.items():
             packed |= iterate.pack(f"finished.{name}")
-        for trail, memory in self.memories.items():
-            for side, candidates in (("row", memory.row), ("col", memory.col)):
-                name = f"memory.{trail}.{side}"
-                packed[f"{name}.complete"] = candidates.complete
-                for key in ("correlated", "scored"):
-                    pairs = getattr(candidates, key)
-                    if pairs is not None:
-                        packed[f"{name}.{key}"] = pairs
+        for side, candidates in (("row", self.memory.row), ("col", self.memory.col)):
+            packed |= {f"memory.{side}.{key}": value for key, value in vars(candidates).items()}
         packed["history.stage"] = "\n".join(entry[0] for entry in self.history)
         packed["history.numbers"] = np.array([entry[1:] for entry in self.history])
         packed["history.ranks"] = np.array(self.ranks, dtype=int)
@@ -370,12 +359,10 @@ class Search:
             search.leader = Iterate.unpack("leader", state)
         for name in _lines(state["finished"]):
             search.finished[name] = Iterate.unpack(f"finished.{name}", state)
-        for trail, memory in search.memories.items():
-            for side, candidates in (("row", memory.row), ("col", memory.col)):
-                name = f"memory.{trail}.{side}"
-                candidates.complete = bool(state[f"{name}.complete"])
-                candidates.correlated = state.get(f"{name}.correlated")
-                candidates.scored = state.get(f"{name}.scored")
+        for side, candidates in (("row", search.memory.row), ("col", search.memory.col)):
+            candidates.complete = bool(state[f"memory.{side}.complete"])
+            candidates.correlated = np.asarray(state[f"memory.{side}.correlated"])
+            candidates.scored = np.asarray(state[f"memory.{side}.scored"])
         numbers = np.asarray(state["history.numbers"]).reshape(-1, 3)
         stages = _lines(state["history.stage"])
         for stage, (iteration, value, change) in zip(stages, numbers, strict=True):
