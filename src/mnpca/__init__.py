@@ -1,17 +1,21 @@
 """PCA for correlated noise: a low-rank signal and two sparse noise networks from one matrix."""
 
-from mnpca.estimators import (
-    MNPCA,
-    DimensionFoldingPCA,
-    GeneralizedPCA,
-    LikelihoodMNPCA,
-    SparsePrecision,
-    TensorMNPCA,
-    WassersteinMNPCA,
-)
-from mnpca.estimators._saving import load
-from mnpca.model.whiteness import ModelCheckWarning
-from mnpca.precision import sparse_precision, sparse_precision_path
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mnpca.estimators import (
+        MNPCA,
+        DimensionFoldingPCA,
+        GeneralizedPCA,
+        LikelihoodMNPCA,
+        SparsePrecision,
+        TensorMNPCA,
+        WassersteinMNPCA,
+    )
+    from mnpca.estimators._saving import load
+    from mnpca.model.whiteness import ModelCheckWarning
+    from mnpca.precision import sparse_precision, sparse_precision_path
 
 __version__ = "0.1.0"
 
@@ -29,3 +33,27 @@ __all__ = [
     "sparse_precision",
     "sparse_precision_path",
 ]
+
+#: Where names outside `mnpca.estimators` come from; all are imported when they are first used.
+_HOMES = {
+    "ModelCheckWarning": "mnpca.model.whiteness",
+    "load": "mnpca.estimators._saving",
+    "sparse_precision": "mnpca.precision",
+    "sparse_precision_path": "mnpca.precision",
+}
+_ROOMS = {"datasets", "diagnostics", "estimators", "interop", "io", "metrics", "plots", "precision"}
+
+
+def __getattr__(name):
+    if name in __all__:
+        value = getattr(importlib.import_module(_HOMES.get(name, "mnpca.estimators")), name)
+    elif name in _ROOMS:
+        value = importlib.import_module(f"mnpca.{name}")
+    else:
+        raise AttributeError(f"module 'mnpca' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *__all__, *_ROOMS})

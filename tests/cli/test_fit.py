@@ -9,6 +9,7 @@ import pytest
 import mnpca
 
 FILES = {
+    ".mnpca-files",
     "scores.csv",
     "components.csv",
     "row_graph.csv",
@@ -154,7 +155,12 @@ def test_transform_matches_columns_by_name(run, csv, frame, tmp_path):
     old = pd.read_csv(tmp_path / "out" / "scores.csv")
     assert new["name"].tolist() == old["name"].tolist()[:7]
     np.testing.assert_allclose(new["component_1"], old["component_1"][:7], rtol=1e-9)
-    assert json.loads(run("transform", "out/model.mnpca", "new.csv", "--json").out)["n_rows"] == 7
+    assert (
+        json.loads(run("transform", "out/model.mnpca", "new.csv", "--json", "--overwrite").out)[
+            "n_rows"
+        ]
+        == 7
+    )
 
 
 def test_report_is_rendered_again(run, csv, tmp_path):
@@ -185,22 +191,3 @@ def test_version_and_help(run):
         assert command in result.out
     bare = run()
     assert (bare.code, bare.out, bare.err) == (0, result.out, "")
-
-
-def test_progress_shows_stage_iteration_and_objective():
-    import io
-
-    from rich.console import Console
-
-    from mnpca.cli._progress import progress_display
-    from mnpca.solvers.progress import Progress
-
-    console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    with progress_display(console) as callback:
-        callback(Progress("row graph", 3, -1.25, dict))
-    shown = console.file.getvalue()
-    assert "row graph" in shown
-    assert "iteration 3" in shown
-    assert "objective -1.25" in shown
-    with progress_display(console, silent=True) as callback:
-        assert callback is None

@@ -31,10 +31,14 @@ WRONG = {
     "empty file": ("", ["fit", "data.csv"], "the file is empty"),
     "header only": ("a,b,c\n", ["fit", "data.csv"], "a header and no rows"),
     "binary junk": ("\0\1\2" * 99, ["fit", "data.csv"], "not a text file"),
-    "unknown ending": (None, ["fit", "data.xlsx"], "is not one of"),
+    "unknown ending": (None, ["fit", "data.xls"], "is not one of"),
     "only text": ("a,b\nx,y\nz,w\n", ["fit", "data.csv"], "no column holds numbers"),
     "a word among numbers": (with_cell("high"), ["fit", "data.csv"], "mixes numbers and text"),
-    "a row without values": (table() + ",,,,\n", ["fit", "data.csv"], "1 row without any value"),
+    "a row without values": (
+        table(header="name,a,b,c,d,e").replace("\n", "\nx,").replace("\nx,", "\n", 0) + ",,,,\n",
+        ["fit", "data.csv"],
+        "1 row without any value, first row 14 ('x')",
+    ),
     "infinite value": (with_cell("inf"), ["fit", "data.csv"], "1 infinite values"),
     "ragged rows": (table() + "1,2,3,4,5,6,7\n", ["fit", "data.csv"], "not a table"),
     "constant column": (table(CONSTANT), ["fit", "data.csv"], "1 constant column: 'b'"),
@@ -70,7 +74,7 @@ WRONG = {
     "decimal commas": (
         "a;b\n1,5;2,5\n2,5;1,5\n3,7;2,2\n1,1;2,9\n",
         ["fit", "data.csv"],
-        "decimals need a point",
+        "Pass --decimal , to read decimal commas",
     ),
     "no unit to scale by": (
         "a,b,c\n" + "".join(f"{i * i},{i**3 % 7},{1 + i % 2}e-320\n" for i in range(9)),
@@ -95,7 +99,7 @@ def test_one_clear_line(run, tmp_path, case):
     content, arguments, words = WRONG[case]
     if content is not None:
         (tmp_path / "data.csv").write_text(content)
-    (tmp_path / "data.xlsx").write_text("PK")
+    (tmp_path / "data.xls").write_text("PK")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "precious.txt").write_text("keep me")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}

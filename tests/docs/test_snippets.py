@@ -75,12 +75,25 @@ def test_python_blocks_run(page):
             exec(compile(block, str(page), "exec"), space)
 
 
+def write_messy(frame, path):
+    """The table of the page on messy tables: decimal commas, thousands, signs and words."""
+    points_and_commas = str.maketrans(",.", ".,")
+    messy = (2000 * frame).map(lambda x: f"{x:,.1f} %".translate(points_and_commas))
+    messy.iloc[1, 2] = "n.d."
+    messy.insert(0, "plate", 1)
+    messy.insert(0, "patient", range(101, 141))
+    messy.to_csv(path, sep=";", index=False)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_run(page, tmp_path):
     """Every ``$ mnpca ...`` line, on a small table with a column of groups."""
     data, frame, _ = known_fit(n=40, p=20, c=8)
     frame.assign(group=data.labels).to_csv(tmp_path / "data.csv")
     frame.iloc[:5].to_csv(tmp_path / "new.csv")
+    batches = frame.iloc[:, :0].assign(batch=["one", "two"] * 20)
+    batches.to_csv(tmp_path / "covariates.csv")
+    write_messy(frame, tmp_path / "messy.csv")
     lines = [
         line.removeprefix("$ mnpca ")
         for block in blocks(page, "console")

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import sys
 import zipfile
 
 import numpy as np
@@ -13,6 +14,7 @@ import scipy.sparse as sp
 from mnpca.io import DataError, Table, read_table, write_csv
 from mnpca.io import _table as limits
 from mnpca.io._frames import table_from_frame
+from mnpca.io._table import Reading
 
 VALUES = np.random.default_rng(0).normal(size=(6, 4))
 ROWS = [f"s{i}" for i in range(6)]
@@ -222,9 +224,9 @@ def test_numbers_and_text_in_columns_of_objects(tmp_path):
     )
     frame["c"] = frame["c"].astype(object)
     with pytest.raises(DataError, match="column 'c' mixes numbers and text: 1 cell is not"):
-        table_from_frame(frame, list(frame.columns), ["r"] * 4, None)
+        table_from_frame(frame, list(frame.columns), ["r"] * 4, Reading())
     frame.loc[3, "c"] = 7
-    table = table_from_frame(frame, list(frame.columns), ["r"] * 4, None)
+    table = table_from_frame(frame, list(frame.columns), ["r"] * 4, Reading())
     assert table.column_names == ["a", "b", "c", "e", "f"]
     np.testing.assert_array_equal(table.values[:, 0], [1, 2.5, 1, np.nan])
     np.testing.assert_array_equal(table.values[:, 1], [1, 2000, -np.inf, np.nan])
@@ -237,18 +239,17 @@ WRONG = {
     "empty.csv": ("", "empty"),
     "header.csv": ("a,b\n", "no rows"),
     "junk.csv": (b"\x00\x01\x02" * 100, "not a text file"),
-    "latin.csv": ("näme,b\n1,2\n".encode("latin-1"), "UTF-8"),
-    "latin_cell.csv": ("name,b\nä,2\n".encode("latin-1"), "UTF-8"),
-    "spreadsheet.txt": ("a\tb\n1\t2\n".encode("utf-16"), "UTF-8"),
+    "no_letters.csv": (b"a,b\n\x81\x8d,2\n", "name it with --encoding"),
     "ragged.csv": ("a,b\n1,2\n1,2,3,4\n", "not a table"),
     "header_short.csv": ("a,b\n1,2,3,4\n", "not a table"),
     "mixed.csv": ("a,b\n1,2\n2,x\n", "mixes numbers and text"),
-    "decimal.csv": ("a;b\n1,5;2\n2;3\n", "decimal comma"),
+    "decimal.csv": ("a;b\n1,5;2\n2;3\n", "Pass --decimal , to read decimal commas"),
     "text.csv": ("a,b\nu,v\nw,x\n", "no column holds numbers"),
-    "open_quote.csv": ('"a\nb",c\n1,2\n', "not closed"),
-    "blank.csv": ("\n\n\n", "first line is empty"),
+    "open_quote.csv": ('"a\nb,c\n1,2\n', "not closed"),
+    "blank.csv": ("\n\n\n", "first lines are empty"),
     "wide.csv": (",".join("c" * 100_000) + "\n", "at most 50,000"),
-    "sheet.xlsx": ("PK", "is not one of"),
+    "sheet.xlsx": ("PK", "cannot be read as a xlsx file|pip install"),
+    "sheet.xls": ("PK", "save it as CSV"),
     "junk.npy": (b"junk" * 9, "not an NPY"),
     "junk.npz": (b"junk", "zip"),
     "junk.mtx": (b"junk", "mtx|Matrix Market"),
@@ -348,3 +349,99 @@ def test_repeated_column_names_are_numbered_and_told():
     assert distinct.column_names == ["a", "b", "a.3", "a.2", "a.4"]
     assert "'a'" in distinct.notes[0]
     assert distinct.with_distinct_columns() is distinct
+
+
+@pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "latin-1"])
+def test_encodings_and_line_ends_are_recognized(tmp_path, encoding, end):
+    text = end.join(["näme,größe,b", "ä,1,2", "ö,3,4", ""])
+    table = read_table(write(tmp_path / "a.csv", text.encode(encoding)))
+    assert table.column_names == ["größe", "b"]
+    assert table.row_names == ["ä", "ö"]
+    assert table.values.tolist() == [[1, 2], [3, 4]]
+    assert bool(table.notes) == (encoding == "latin-1")  # it is a guess, and told
+
+
+def test_a_named_encoding_is_used_or_refused(tmp_path):
+    path = write(tmp_path / "a.csv", "имя,b\nя,2\nю,3\n".encode("cp1251"))
+    assert read_table(path, encoding="cp1251").row_names == ["я", "ю"]
+    with pytest.raises(DataError, match="'klingon' is not known"):
+        read_table(path, encoding="klingon")
+    with pytest.raises(DataError, match="not text in the encoding 'utf-8'"):
+        read_table(path, encoding="utf-8")
+
+
+def test_names_may_have_lines(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", '"weight\n(kg)",b\n1,2\n3,x\n'.replace("x", "4")))
+    assert table.column_names == ["weight (kg)", "b"]
+    assert table.row_numbers.tolist() == [3, 4]
+
+
+def test_rows_without_a_cell_are_left_out_and_told(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "a,b\n1,2\n\n,\n3,4\n,\n"))
+    assert table.values.tolist() == [[1, 2], [3, 4]]
+    assert table.row_numbers.tolist() == [2, 5]
+    assert table.notes == ("2 empty rows left out, first row 3 of the file",)
+
+
+def test_options_that_a_format_does_not_have(tmp_path):
+    np.save(tmp_path / "a.npy", VALUES)
+    for option in ("index", "encoding"):
+        with pytest.raises(DataError, match=f"--{option} is for tables with named columns"):
+            read_table(tmp_path / "a.npy", **{option: "x"})
+    path = write(tmp_path / "a.csv", "a,b\n1,2\n")
+    with pytest.raises(DataError, match="a point or a comma"):
+        read_table(path, decimal="'")
+    with pytest.raises(DataError, match="needs a text"):
+        read_table(path, strip=("",))
+
+
+def test_missing_words_in_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"a": [1.0, -999, 3], "b": [1, 2, 3]}).to_parquet(tmp_path / "a.parquet")
+    values = read_table(tmp_path / "a.parquet", na=("-999",)).values
+    np.testing.assert_array_equal(values, [[1, 1], [np.nan, 2], [3, 3]])
+
+
+def test_text_becomes_indicators_on_request(tmp_path):
+    path = write(tmp_path / "a.csv", "name,age,batch\nu,1,x\nv,2,y\nw,3,z\n")
+    table = read_table(path, categories=True)
+    assert table.column_names == ["age", "batch=y", "batch=z"]
+    assert table.values.tolist() == [[1, 0, 0], [2, 1, 0], [3, 0, 1]]
+
+
+def test_sheets(tmp_path):
+    pytest.importorskip("openpyxl")
+    dated = frame().set_axis(list("abcd"), axis=1).assign(when=pd.Timestamp("2020-01-01"), g=GROUPS)
+    dated.to_excel(tmp_path / "a.xlsx", startrow=2)
+    table = read_table(tmp_path / "a.xlsx", labels="g")
+    np.testing.assert_allclose(table.values, VALUES)
+    assert (table.row_names, table.column_names) == (ROWS, list("abcd"))
+    assert table.row_numbers[0] == 4
+    assert table.labels.tolist() == GROUPS
+    assert table.notes == ("1 column without numbers left out: 'when'",)
+    pd.DataFrame(VALUES).to_excel(tmp_path / "b.xlsx", header=False, index=False)
+    np.testing.assert_allclose(read_table(tmp_path / "b.xlsx").values, VALUES)
+    pd.DataFrame().to_excel(tmp_path / "c.xlsx")
+    with pytest.raises(DataError, match="is empty"):
+        read_table(tmp_path / "c.xlsx")
+
+
+def test_sheets_without_the_package_say_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(DataError, match=r"pip install 'mnpca\[excel\]'; or save the sheet as CSV"):
+        read_table(write(tmp_path / "a.xlsx", "PK"))
+
+
+def test_marks_of_thousands_leave_dates_alone(tmp_path):
+    text = "name;a;day\nu;1.234,5;03.05.2021\nv;12,5;04.05.2021\nw;1.234.567,5;05.05.2021\n"
+    table = read_table(write(tmp_path / "a.csv", text), decimal=",", strip=(".",))
+    assert table.values.ravel().tolist() == [1234.5, 12.5, 1234567.5]
+    assert table.notes == ("1 column without numbers left out: 'day'",)
+
+
+def test_numbers_with_letters_may_name_the_rows(tmp_path):
+    table = read_table(write(tmp_path / "a.csv", "well,a\n1A,2\n2A,3\n"))
+    assert table.row_names == ["1A", "2A"]
+    with pytest.raises(DataError, match="--strip % to read cells such as '1%'"):
+        read_table(write(tmp_path / "b.csv", "share,a\n1%,2\n2%,3\n"))

@@ -43,21 +43,59 @@ def test_a_failed_block_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def write_results(out, text, *names, overwrite=False):
+    with new_folder(out, overwrite=overwrite) as folder:
+        for name in ("summary.json", *names):
+            (folder / name).write_text(text)
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.iterdir() if path.name[0] != "."}
+
+
 def test_only_our_own_folders_are_replaced(tmp_path):
     out = tmp_path / "out"
-    with new_folder(out) as folder:
-        (folder / "summary.json").write_text("1")
-    with pytest.raises(DataError, match="exists"), new_folder(out):
-        pass
-    with new_folder(out, overwrite=True) as folder:
-        (folder / "summary.json").write_text("2")
-    assert (out / "summary.json").read_text() == "2"
-    (out / "summary.json").rename(out / "other")
-    with pytest.raises(DataError, match="not written by mnpca"), new_folder(out, overwrite=True):
-        pass
-    with pytest.raises(DataError, match="is a file"), new_folder(out / "other"):
-        pass
+    write_results(out, "1")
+    with pytest.raises(DataError, match="exists"):
+        write_results(out, "2")
+    write_results(out, "2", overwrite=True)
+    assert contents(out) == {"summary.json": "2"}
+    (out / _folder.MANIFEST).unlink()
+    with pytest.raises(DataError, match="not written by mnpca"):
+        write_results(out, "3", overwrite=True)
+    with pytest.raises(DataError, match="is a file"):
+        write_results(out / "summary.json", "3")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_others_put_into_a_folder_stays(tmp_path):
+    out = tmp_path / "out"
+    write_results(out, "1", "completed.csv")
+    (out / "notes.txt").write_text("mine")
+    (out / "figures").mkdir()
+    write_results(out, "2", overwrite=True)
+    assert {path.name for path in out.iterdir()} == {
+        "summary.json", "notes.txt", "figures", _folder.MANIFEST
+    }  # fmt: skip
+    assert (out / "notes.txt").read_text() == "mine"
+    (out / "completed.csv").write_text("mine")
+    with pytest.raises(DataError, match=r"completed.csv' was not written by mnpca"):
+        write_results(out, "3", "completed.csv", overwrite=True)
+    assert (out / "completed.csv").read_text() == "mine"
+    assert (out / "summary.json").read_text() == "2"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_keeps_pointing_at_the_folder(tmp_path, exists):
+    disk, link = tmp_path / "disk", tmp_path / "link"
+    if exists:
+        write_results(disk, "1")
+    link.symlink_to(disk)
+    write_results(link, "2", overwrite=True)
+    assert link.is_symlink()
+    assert contents(disk) == {"summary.json": "2"}
+    assert sorted(tmp_path.iterdir()) == [disk, link]
 
 
 KILLED = """
@@ -65,32 +103,44 @@ import os, signal, sys
 from pathlib import Path
 from mnpca.io import new_folder
 if sys.argv[2] == "replacing":
-    rename = Path.rename
-    def stop_after_first(self, target):
+    rename, left = Path.rename, [int(sys.argv[3])]
+    def stop_after(self, target):
         rename(self, target)
-        os.kill(os.getpid(), signal.SIGKILL)
-    Path.rename = stop_after_first
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+    Path.rename = stop_after
 with new_folder(sys.argv[1], overwrite=True) as folder:
     (folder / "summary.json").write_text("new")
+    (folder / "new.csv").write_text("new")
     if sys.argv[2] == "writing":
         os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL on Windows")
-@pytest.mark.parametrize("moment", ["writing", "replacing"])
-def test_the_next_run_clears_up_after_a_killed_one(tmp_path, moment):
+@pytest.mark.parametrize(
+    ("moment", "moves", "outcome"),
+    [
+        ("writing", 0, {"summary.json": "old", "old.csv": "old"}),
+        ("replacing", 1, {"summary.json": "old", "old.csv": "old"}),
+        ("replacing", 3, {"summary.json": "old", "old.csv": "old"}),
+        ("replacing", 5, {"summary.json": "old", "old.csv": "old"}),
+        ("replacing", 6, {"summary.json": "new", "new.csv": "new"}),
+    ],
+)
+def test_the_next_run_clears_up_after_a_killed_one(tmp_path, moment, moves, outcome):
     out = tmp_path / "out"
-    with new_folder(out) as folder:
-        (folder / "summary.json").write_text("old")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(out), moment], check=False)
+    write_results(out, "old", "old.csv")
+    (out / "notes.txt").write_text("mine")
+    arguments = [sys.executable, "-c", KILLED, str(out), moment, str(moves)]
+    done = subprocess.run(arguments, check=False)
     assert done.returncode == -signal.SIGKILL
-    assert len(list(tmp_path.iterdir())) == 2
     bystander = tmp_path / ".out-notours1"
     bystander.mkdir()
     with pytest.raises(DataError, match="exists"), new_folder(out):
         pass
-    assert (out / "summary.json").read_text() == "old"
+    assert contents(out) == outcome | {"notes.txt": "mine"}
     assert {path.name for path in tmp_path.iterdir()} == {"out", bystander.name}
 
 

@@ -1,5 +1,6 @@
 """From a data file to a matrix that can be fitted, or a line that says why not."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +10,26 @@ from mnpca.io import DataError, listed, quoted, read_table
 MIN_ROWS, MIN_COLUMNS = 4, 2
 #: A column of numbers with one of these names is probably a label.
 _LABEL_NAMES = {"class", "cluster", "group", "label", "target", "type", "y"}
+#: Names of columns that number things, of genes, and of rows that sum up others.
+_IDENTIFIER = re.compile(r"(^|[\W_])(id|nr|no|number|code|barcode|key|index)\.?$|I[Dd]$", re.I)
+_GENE = re.compile(r"[A-Z][A-Z0-9.-]{1,11}|ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][a-z]{1,3}\d*[a-z]?\d*")
+_SUMMARIES = {"total", "sum", "mean", "average", "median", "summe", "gesamt", "mittelwert"}
 
 
-def load_table(path, *, labels=None, transpose=False, drop_constant=False):
-    """Read a file and check that a fit can use it."""
-    table = read_table(path, labels=labels)
+def as_written(decimal, strip, na, encoding):
+    """Return the options that say how cells are written."""
+    return {
+        "decimal": decimal,
+        "strip": tuple(strip or ()),
+        "na": tuple(na or ()),
+        "encoding": encoding,
+    }
+
+
+def load_table(path, *, transpose=False, drop_constant=False, **options):
+    """Read a file and check that a fit can use it; the options are those of `read_table`."""
+    table = read_table(path, **options)
+    turn = None if transpose else _transpose(table)
     if transpose:
         table = table.transposed()
     table = table.with_distinct_columns()
@@ -22,7 +38,40 @@ def load_table(path, *, labels=None, transpose=False, drop_constant=False):
     check_observed(table, "row")
     check_observed(table, "column")
     table = _with_missing_note(_without_constant(table, drop_constant))
-    return table if labels is not None else _with_label_hint(table)
+    hints = [turn, *(hint(table) for hint in (_label, _identifier, _total, _code_for_missing))]
+    return replace(table, notes=(*table.notes, *(hint for hint in hints if hint)))
+
+
+def load_covariates(path, table, side, **options):
+    """Return the covariates of the rows or columns of a table, in its order.
+
+    They are matched by name where both have names. A column of text becomes indicators.
+    """
+    known = read_table(path, categories=True, **options)
+    names = table.row_names if side == "row" else table.column_names
+    count = table.values.shape[0 if side == "row" else 1]
+    items, option = ("rows" if side == "row" else "columns"), f"--{side}-covariates"
+    if np.isnan(known.values).any():
+        i, j = np.argwhere(np.isnan(known.values))[0]
+        raise DataError(
+            f"{option}: {known.row_place(i)} has no value of {quoted(known.column_name(j))}; "
+            f"covariates must be complete: fill it in, or leave these {items} out."
+        )
+    if names is None or known.row_names is None:
+        if len(known.values) != count:
+            raise DataError(
+                f"{option}: the file has {len(known.values):,} rows for {count:,} {items}; give "
+                f"both files names, or one row for each in the same order."
+            )
+        return known.values
+    place = {name: i for i, name in enumerate(known.row_names)}
+    missing = [name for name in names if name not in place]
+    if missing:
+        raise DataError(
+            f"{option}: nothing about {len(missing):,} of {count:,} {items}: {listed(missing)}; "
+            "the first column must name them as the data do."
+        )
+    return known.values[[place[name] for name in names]]
 
 
 def check_finite(table):
@@ -31,7 +80,7 @@ def check_finite(table):
     if infinite.any():
         i, j = np.argwhere(infinite)[0]
         raise DataError(
-            f"{int(infinite.sum()):,} infinite values, first in row {quoted(table.row_name(i))}, "
+            f"{int(infinite.sum()):,} infinite values, first in {table.row_place(i)}, "
             f"column {quoted(table.column_name(j))}; correct them or remove the row."
         )
 
@@ -40,11 +89,14 @@ def check_observed(table, side):
     """Refuse rows or columns without a single value."""
     empty = np.flatnonzero(np.isnan(table.values).all(axis=1 if side == "row" else 0))
     if len(empty):
-        name = table.row_name(empty[0]) if side == "row" else table.column_name(empty[0])
+        if side == "row":
+            first, remedy = table.row_place(empty[0]), "delete such rows from the file"
+        else:
+            first = quoted(table.column_name(empty[0]))
+            remedy = f"leave such columns out: --drop {first}"
         raise DataError(
-            f"{len(empty):,} {side}{'s' * (len(empty) > 1)} without any value, first "
-            f"{quoted(name)}; nothing can be said about {'them' if len(empty) > 1 else 'it'}: "
-            "remove before fitting."
+            f"{len(empty):,} {side}{'s' * (len(empty) > 1)} without any value, first {first}; "
+            f"nothing can be said about {'them' if len(empty) > 1 else 'it'}: {remedy}."
         )
 
 
@@ -71,7 +123,7 @@ def _check_size(table):
     if p < MIN_COLUMNS:
         raise DataError(
             f"too few columns of numbers: {p}, at least {MIN_COLUMNS} are needed (is the "
-            "delimiter a comma, semicolon or tab? decimals need a point, not a comma)."
+            "delimiter a comma, semicolon or tab?)."
         )
 
 
@@ -98,9 +150,57 @@ def _without_constant(table, drop):
     return table
 
 
-def _with_label_hint(table):
-    likely = [name for name in table.column_names or [] if name.strip().lower() in _LABEL_NAMES]
-    if not likely:
-        return table
-    note = f"column {quoted(likely[0])} was analyzed as data; if it is a label, pass --labels"
-    return replace(table, notes=(*table.notes, note))
+def _label(table):
+    for name in table.column_names or []:
+        if table.labels is None and name.strip().lower() in _LABEL_NAMES:
+            return f"column {quoted(name)} was analyzed as data; if it is a label, pass --labels"
+    return None
+
+
+def _identifier(table):
+    """Point out a column of whole numbers, all different, that counts up or is called so."""
+    for j, name in enumerate(table.column_names or []):
+        column = table.values[:, j]
+        if not np.array_equal(column, np.round(column)) or len(np.unique(column)) < len(column):
+            continue
+        if _IDENTIFIER.search(name.strip()) or (np.diff(column) == 1).all():
+            return (
+                f"column {quoted(name)} looks like an identifier and was analyzed as data; pass "
+                f"--index {quoted(name)} to name the rows by it, or --drop {quoted(name)}"
+            )
+    return None
+
+
+def _transpose(table):
+    """Point out a table whose rows seem to be genes."""
+    (n, p), names = table.values.shape, table.row_names
+    if names is None or n < 5 * p or n < 100:
+        return None
+    if sum(bool(_GENE.fullmatch(name)) for name in names[:200]) < 0.8 * min(n, 200):
+        return None
+    return (
+        f"{n:,} rows with names such as {quoted(names[0])} and {p:,} columns: if the features are "
+        "in rows, pass --transpose"
+    )
+
+
+def _total(table):
+    """Point out a last row that sums up the others."""
+    if table.row_names and table.row_names[-1].strip().lower().rstrip(":") in _SUMMARIES:
+        return (
+            f"the last row is called {quoted(table.row_names[-1])} and was analyzed as data; if it "
+            "sums up the others, delete it"
+        )
+    return None
+
+
+def _code_for_missing(table):
+    """Point out a number far from all others that repeats, such as -999."""
+    for code in (-99, -999, -9999, -99999, 9999, 99999):
+        found = table.values == code
+        if found.sum() > 1 and 3 * np.nanmax(np.abs(table.values[~found]), initial=0) < abs(code):
+            return (
+                f"{code} occurs {int(found.sum()):,} times, far from all other values; if it "
+                f"stands for a missing value, pass --na {code}"
+            )
+    return None

@@ -6,12 +6,11 @@ import os
 import sys
 import traceback
 
-import numpy as np
 import typer
 
-from mnpca.io import quoted
+from mnpca.cli import INTERRUPTED, TERMINATED, Terminated
 
-WRONG_INPUT, FAILED, INTERRUPTED = 2, 1, 130
+WRONG_INPUT, FAILED = 2, 1
 
 #: The base of usage errors, found through typer: it brings its own click, or uses click itself.
 _UsageProblem = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -56,6 +55,10 @@ def run(app, arguments):
 
 
 def _explain(error):
+    import numpy as np
+
+    from mnpca.io import quoted
+
     message = _one_line(str(error))
     if isinstance(error, MemoryError):
         return "the computation does not fit in this machine's memory.", FAILED
@@ -76,7 +79,8 @@ def _explain(error):
 def _interrupted(interrupt):
     kept = any("is kept" in note for note in getattr(interrupt, "__notes__", []))
     remedy = "; run the same command with --resume to go on from the checkpoint" if kept else ""
-    return _fail(f"interrupted, nothing was written{remedy}.", INTERRUPTED)
+    code = TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
+    return _fail(f"interrupted, nothing was written{remedy}.", code)
 
 
 def _fail(message, code):

@@ -32,7 +32,9 @@ def export(folder, fitted, table, *, source, algorithm, scaled=False, graphml=Fa
     summary = summarize(
         model, document, data=source, algorithm=algorithm, seconds=fitted.seconds, notes=notes
     )
-    scores = model.transform(named_rows(model, table.values))
+    known = getattr(model, "row_covariates_", None)
+    given = {} if known is None else {"row_covariates": known}
+    scores = model.transform(named_rows(model, table.values), **given)
     names = item_names(model, "rows")
     write_scores(folder / "scores.csv", names, scores, table.labels, table.label_name)
     write_components(folder / "components.csv", model)

@@ -1,27 +1,20 @@
 """Running an estimator from the command line's choices."""
 
+import inspect
 import time
 import warnings
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 import mnpca
+from mnpca.cli._options import Algorithm
 from mnpca.io import DataError, quoted
 from mnpca.model.low_rank import LowRank
 
 #: Scales whose squares, and their inverses, are ordinary numbers.
 SMALLEST_UNIT, LARGEST_UNIT = 1e-100, 1e100
-
-
-class Algorithm(StrEnum):
-    """The estimators by the command line's names."""
-
-    mnpca = "mnpca"
-    likelihood = "likelihood"
-    wasserstein = "wasserstein"
 
 
 _CLASSES = {
@@ -31,15 +24,22 @@ _CLASSES = {
 }
 
 
-def make_estimator(algorithm, n_components, shape):
+def make_estimator(algorithm, n_components, shape, *, noise=None, robust=False, seed=0):
     """Return the estimator for an algorithm and ``-k``: "auto" or a number as text.
 
-    MNPCA chooses the rank itself; for the paper's algorithms "auto" is the paper's rule.
+    MNPCA chooses the rank itself; for the paper's algorithms "auto" is the paper's rule. `noise`
+    is a structure as Python takes it, or two with a comma between, for rows and columns.
     """
     rank = parse_rank(n_components, shape)
     if rank == "auto" and algorithm != Algorithm.mnpca:
         rank = "paper"
-    return getattr(mnpca, _CLASSES[algorithm])(rank, random_state=0)
+    params = {"robust": True} if robust else {}
+    if noise is not None:
+        parts = tuple(part.strip() for part in noise.split(","))
+        params["noise"] = parts[0] if len(parts) == 1 else parts
+    if params and algorithm != Algorithm.mnpca:
+        raise DataError(f"--{next(iter(params))} belongs to the algorithm mnpca, not {algorithm}.")
+    return getattr(mnpca, _CLASSES[algorithm])(rank, random_state=seed, **params)
 
 
 def parse_rank(text, shape):
@@ -66,8 +66,14 @@ class Fitted(NamedTuple):
     remarks: list[str]
 
 
-def fit_table(estimator, table, *, scale=False, callback=None, checkpoint=None, resume=False):
+def fit_table(
+    estimator, table, *, scale=False, covariates=None, callback=None, checkpoint=None, resume=False
+):
     """Fit the table's values; warnings become remarks."""
+    covariates = covariates or {}
+    for name in covariates.keys() - inspect.signature(estimator.fit).parameters.keys():
+        option = name.replace("_", "-")
+        raise DataError(f"--{option}: {type(estimator).__name__} takes no covariates.")
     frame = table.frame() if table.row_names or table.column_names else table.values
     spread = _spread(table) if scale else None
     X = frame / spread if scale else frame
@@ -76,6 +82,7 @@ def fit_table(estimator, table, *, scale=False, callback=None, checkpoint=None, 
         warnings.simplefilter("always")
         model = estimator.fit(
             X,
+            **covariates,
             callback=callback,
             checkpoint=checkpoint,
             resume_from=checkpoint if resume else None,
@@ -115,5 +122,9 @@ def change_units(model, unit):
     if getattr(model, "completed_", None) is not None:
         model.completed_ = model.completed_ * unit
         model.completed_std_ = model.completed_std_ * unit
+    if getattr(model, "row_coef_", None) is not None:
+        model.row_coef_ = model.row_coef_ * unit
+    if getattr(model, "col_covariates_", None) is not None:
+        model.col_covariates_ = model.col_covariates_ * np.asarray(unit)[:, None]
     shrink = sp.diags_array(1.0 / np.asarray(unit))
     model.col_precision_ = sp.csr_array(shrink @ model.col_precision_ @ shrink)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-import mnpca
+from mnpca import __version__
 from mnpca.cli._errors import speak_up
 from mnpca.cli.demo import demo
 from mnpca.cli.fit import fit
@@ -25,7 +25,7 @@ for command in (fit, transform, report, demo):
 
 def _print_version(wanted: bool):
     if wanted:
-        typer.echo(f"mnpca {mnpca.__version__}")
+        typer.echo(f"mnpca {__version__}")
         raise typer.Exit
 
 

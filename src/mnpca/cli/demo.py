@@ -28,7 +28,8 @@ def demo(
     from rich.console import Console
 
     from mnpca.cli._export import REPORT_FILE, export
-    from mnpca.cli._fitting import Algorithm, fit_table, make_estimator
+    from mnpca.cli._fitting import fit_table, make_estimator
+    from mnpca.cli._options import Algorithm
     from mnpca.cli._progress import progress_display
     from mnpca.cli._summary import print_json, print_summary
     from mnpca.io import new_folder

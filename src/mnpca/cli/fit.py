@@ -5,8 +5,24 @@ from typing import Annotated
 
 import typer
 
-from mnpca.cli._fitting import Algorithm
-from mnpca.cli._options import Debug, Json, Output, Overwrite, Transpose, flag
+from mnpca.cli._options import (
+    _READING,
+    Algorithm,
+    Debug,
+    Decimal,
+    Drop,
+    Encoding,
+    Index,
+    Json,
+    Na,
+    Output,
+    Overwrite,
+    RowCovariates,
+    Strip,
+    Transpose,
+    flag,
+    value,
+)
 
 
 def fit(
@@ -14,7 +30,7 @@ def fit(
         Path,
         typer.Argument(
             metavar="DATA",
-            help="CSV, TSV, Parquet, NPY, NPZ, MTX or H5AD file, also .gz.",
+            help="CSV, TSV, XLSX, Parquet, NPY, NPZ, MTX or H5AD file, also .gz.",
             show_default=False,
         ),
     ],
@@ -26,29 +42,58 @@ def fit(
         Algorithm,
         typer.Option(metavar="NAME", help="MNPCA, or the paper's 'likelihood' or 'wasserstein'."),
     ] = Algorithm.mnpca,
-    labels: Annotated[
+    noise: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with a label per row: shown, not analyzed.",
-            show_default=False,
+        value(
+            "--noise",
+            metavar="KIND",
+            help="'auto', 'graph' or 'diagonal'; two with a comma for rows and columns.",
         ),
     ] = None,
-    transpose: Transpose = False,
+    robust: Annotated[bool, flag("--robust", help="Leave single outlying entries out.")] = False,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random start.")] = 0,
     scale: Annotated[
         bool, flag("--scale", help="Scale columns to unit variance for the fit.")
     ] = False,
     drop_constant: Annotated[
         bool, flag("--drop-constant", help="Leave constant columns out.")
     ] = False,
+    row_covariates: RowCovariates = None,
+    col_covariates: Annotated[
+        Path | None,
+        value(
+            "--col-covariates",
+            "--column-covariates",
+            metavar="FILE",
+            help="Table of known covariates of the columns.",
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        value(
+            "--labels",
+            metavar="COLUMN",
+            help="Column with a label per row: shown, not analyzed.",
+            **_READING,
+        ),
+    ] = None,
+    index: Index = None,
+    columns: Annotated[
+        list[str] | None,
+        value("--columns", metavar="COLUMN", help="Use these columns only.", **_READING),
+    ] = None,
+    drop: Drop = None,
+    decimal: Decimal = ".",
+    strip: Strip = None,
+    na: Na = None,
+    encoding: Encoding = None,
+    transpose: Transpose = False,
     output: Output = None,
     overwrite: Overwrite = False,
     graphml: Annotated[bool, flag("--graphml", help="Also write the networks as GraphML.")] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Keep the state of a long fit in this file.", show_default=False
-        ),
+        value("--checkpoint", metavar="FILE", help="Keep the state of a long fit in this file."),
     ] = None,
     resume: Annotated[
         bool, flag("--resume", help="Go on from the checkpoint, where it exists.")
@@ -64,7 +109,7 @@ def fit(
     """
     from rich.console import Console
 
-    from mnpca.cli._data import load_table
+    from mnpca.cli._data import as_written, load_covariates, load_table
     from mnpca.cli._export import export
     from mnpca.cli._fitting import fit_table, make_estimator
     from mnpca.cli._progress import progress_display
@@ -76,14 +121,32 @@ def fit(
     if resume and checkpoint is None:
         raise DataError("--resume needs --checkpoint FILE: the file to go on from.")
     console = Console(stderr=json)
-    table = load_table(data, labels=labels, transpose=transpose, drop_constant=drop_constant)
-    estimator = make_estimator(algorithm, n_components, table.values.shape)
+    written = as_written(decimal, strip, na, encoding)
+    table = load_table(
+        data,
+        transpose=transpose,
+        drop_constant=drop_constant,
+        labels=labels,
+        index=index,
+        columns=tuple(columns or ()),
+        drop=tuple(drop or ()),
+        **written,
+    )
+    estimator = make_estimator(
+        algorithm, n_components, table.values.shape, noise=noise, robust=robust, seed=seed
+    )
+    covariates = {
+        f"{side}_covariates": load_covariates(file, table, side, **written)
+        for side, file in (("row", row_covariates), ("col", col_covariates))
+        if file is not None
+    }
     with new_folder(out, overwrite=overwrite) as folder:
         with progress_display(console, silent=json) as callback:
             fitted = fit_table(
                 estimator,
                 table,
                 scale=scale,
+                covariates=covariates,
                 callback=callback,
                 checkpoint=checkpoint,
                 resume=resume and checkpoint.exists(),

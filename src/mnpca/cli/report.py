@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from mnpca.cli._options import Debug, Json, flag
-from mnpca.io import DataError, quoted
 
 
 def report(
@@ -21,6 +20,7 @@ def report(
     """Write report.html again in a folder of results, for instance with a newer version."""
     from mnpca.cli._export import CONTENT_FILE, REPORT_FILE
     from mnpca.cli._summary import print_json
+    from mnpca.io import DataError, quoted
     from mnpca.report import load_content, render, write_text
 
     content = out / CONTENT_FILE

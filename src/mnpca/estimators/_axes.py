@@ -9,7 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
-from mnpca.estimators._validation import check_magnitude, check_variation, without_mask
+from mnpca.estimators._validation import check_magnitude, check_variation, plain
 
 
 class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
@@ -25,7 +25,7 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
         """Return X as a finite float array with two axes or more."""
         X = validate_data(
             self,
-            without_mask(X),
+            plain(X),
             reset=reset,
             allow_nd=True,
             dtype=[np.float64, np.float32],

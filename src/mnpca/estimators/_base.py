@@ -24,10 +24,10 @@ from mnpca.estimators._saving import SaveMixin
 from mnpca.estimators._several import check_output, names_of_one, refuse_several, stack, unstack
 from mnpca.estimators._validation import (
     check_scores,
+    plain,
     representable,
     validate_elsewhere,
     validate_training,
-    without_mask,
 )
 from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
@@ -108,7 +108,7 @@ class MatrixNormalEstimator(
 
     def _validate_rows(self, X):
         """Check rows to project or to score."""
-        X = without_mask(X)
+        X = plain(X, keep_sparse=self._sparse_input)
         if is_foreign_array(X) or reads_in_blocks(X):
             return checked_rows(self, X)
         return validate_data(

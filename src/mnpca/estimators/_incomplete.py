@@ -12,7 +12,7 @@ from mnpca.engines import is_dask, reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array
 from mnpca.estimators._array_api import on_host
 from mnpca.estimators._several import unstack
-from mnpca.estimators._validation import representable, without_mask
+from mnpca.estimators._validation import plain, representable
 from mnpca.model.effects import Covariates
 from mnpca.model.observed import (
     RowModel,
@@ -285,7 +285,7 @@ def _has_holes(X):
     if is_foreign_array(X) or reads_in_blocks(X) or sp.issparse(X):
         return False
     try:
-        return bool(np.isnan(np.asarray(without_mask(X), dtype=np.float64)).any())
+        return bool(np.isnan(np.asarray(plain(X), dtype=np.float64)).any())
     except (TypeError, ValueError):
         return False
 

@@ -6,6 +6,7 @@ import os
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca.estimators._array_api import on_host
+from mnpca.estimators._meaning import check_meaning
 from mnpca.persistence import ModelFileError, read_document, write_document
 
 MATRIX_MODELS = (
@@ -71,7 +72,8 @@ def load(path):
     Raises
     ------
     ModelFileError
-        If the file is truncated, altered, foreign, or from a later version.
+        If the file is truncated, altered, foreign, or from a later version, or if its arrays do
+        not fit each other, are not finite, or are no precisions where they should be.
 
     Examples
     --------
@@ -99,6 +101,7 @@ def load(path):
         model = model_class(**params)
         vars(model).update(attributes)
         check_is_fitted(model)
+        check_meaning(model)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(
             f"{name!r} cannot be read: it does not describe a fitted model ({error})."

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
-from mnpca.estimators._validation import without_mask
+from mnpca.estimators._validation import plain
 
 
 def unstack(rows, n_matrices):
@@ -59,10 +59,10 @@ def stack(X):
         _check_alike(X)
         if hasattr(X[0], "columns"):  # frames stay frames, so that their names are checked
             return _concatenated(X), len(X)
-        X = np.stack([np.asarray(without_mask(matrix)) for matrix in X])
+        X = np.stack([np.asarray(plain(matrix)) for matrix in X])
     if getattr(X, "ndim", None) != 3:
         return X, None
-    X = np.asarray(without_mask(X))
+    X = np.asarray(plain(X))
     if 0 in X.shape:
         raise ValueError(f"X holds no entries: its shape is {X.shape}.")
     return X.reshape(-1, X.shape[2]), X.shape[0]

@@ -1,5 +1,7 @@
 """What every fit checks about its training matrix, in one place."""
 
+import sys
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
@@ -26,7 +28,7 @@ def validate_training(estimator, X, *, accept_sparse=False, allow_nan=False):
         so large or small that their squares cannot be represented.
     """
     names = _sample_names(X)
-    X = without_mask(X)
+    X = plain(X, keep_sparse=accept_sparse)
     X = validate_data(
         estimator,
         X,
@@ -69,14 +71,44 @@ def representable(dtype, compute, *arguments):
     return values
 
 
-def without_mask(X):
-    """Return a masked array as a plain one with NaN in its masked cells, anything else as it is.
+def plain(X, *, keep_sparse=False):
+    """Return X with NaN for what its library marks as missing, and dense where it has to be.
 
-    NumPy and scikit-learn read what lies below a mask as if it had been observed.
+    NumPy and scikit-learn read what lies below the mask of an array as if it had been observed.
+    Frames of pandas may hold ``pd.NA``, sparse columns (kept with `keep_sparse`, if all are), or
+    times, which are refused here, those of polars too.
     """
-    if not isinstance(X, np.ma.MaskedArray):
+    if isinstance(X, np.ma.MaskedArray):
+        return X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan)
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return X
-    return X.astype(np.result_type(X.dtype, np.float32)).filled(np.nan)
+    dtypes = list(X.dtypes)
+    times = [name for name, dtype in zip(X.columns, dtypes, strict=True) if _is_time(dtype)]
+    if times:
+        raise ValueError(
+            f"X has {len(times)} column{'s' * (len(times) > 1)} of times or dates, the first "
+            f"{str(times[0])!r}; times are not measurements. Leave such columns out, for instance "
+            f"X.drop(columns=[{str(times[0])!r}]) in pandas, or turn them into numbers."
+        )
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(X, pandas.DataFrame):
+        return X
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes):
+        return X
+    if keep_sparse and all(isinstance(dtype, pandas.SparseDtype) for dtype in dtypes):
+        return X
+    if np.dtype(object) in dtypes:  # pandas leaves pd.NA alone there
+        X = X.astype(object).where(X.notna(), np.nan)
+    values = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    return pandas.DataFrame(values, index=X.index, columns=X.columns)
+
+
+def _is_time(dtype):
+    """Tell whether a column's type is a time or a span of it, in pandas or polars."""
+    temporal = getattr(dtype, "is_temporal", None)
+    if temporal is not None:
+        return temporal()
+    return getattr(dtype, "kind", "") in "mM" or type(dtype).__name__ == "PeriodDtype"
 
 
 def _with_means(X):

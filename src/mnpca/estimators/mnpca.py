@@ -49,7 +49,8 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         returns the mean. The noise does not depend on this number: the model is fitted with the
         components that it needs, `n_signal_` of them, and the leading ones are shown, so that the
         components of `MNPCA(2)` are the first two of `MNPCA(5)`. Where more are asked for than
-        the evidence finds, the model is fitted with that many.
+        the evidence finds, the model is fitted with that many; as many as X has rows or columns
+        would leave no noise: one fewer is fitted, with a warning.
     noise : {"auto", "graph", "diagonal", "identity"} or a pair of these, default="auto"
         Structure of the noise on both sides, or on the side of the rows and of the columns: a
         network, unequal variances, equal variances, or what the evidence prefers; see `noise_`.
@@ -370,7 +371,16 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
                 f"n_components={self.n_components} is more than a {shape[0]} x {shape[1]} matrix "
                 f'has. Use at most {min(shape) - 1}, or "auto".'
             )
-        return min(self.n_components, min(shape) - 1)
+        most = min(shape) - 1
+        if self.n_components > most:
+            warnings.warn(
+                f"n_components={self.n_components} would leave no noise to estimate in a "
+                f"{shape[0]} x {shape[1]} matrix, so that {most} are fitted. Use "
+                f'n_components={most}, or "auto"; PCA gives all {min(shape)}.',
+                UserWarning,
+                stacklevel=4,
+            )
+        return min(self.n_components, most)
 
     def _warn_if_unsettled(self, change):
         """Warn where the end of the iterations, not the data, decided the result."""

@@ -21,9 +21,9 @@ NPZ_NAMES = ("X", "Y", "data", "arr_0")
 _SPARSE_NAMES = {"format", "shape", "data"}
 
 
-def read_npy(path, labels=None):
+def read_npy(path, reading):
     """Read a two-dimensional array."""
-    _no_labels(labels, "an NPY file")
+    _no_names(reading, "an NPY file")
     with open(path, "rb") as stream:
         if stream.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
             raise DataError("not an NPY file; save the matrix with numpy.save.")
@@ -35,12 +35,14 @@ def read_npy(path, labels=None):
     return Table(check_matrix(np.load(path, allow_pickle=False)))
 
 
-def read_npz(path, labels=None):
+def read_npz(path, reading):
     """Read the matrix of an NPZ file: dense, or sparse as scipy saves it.
 
     Arrays ``row_names`` and ``column_names``, and one with the name of the labels, are used when
     they are there.
     """
+    reading.only_names("an NPZ file")
+    labels = reading.labels
     with zipfile.ZipFile(path) as archive:
         if sum(member.file_size for member in archive.infolist()) > MAX_FILE_BYTES:
             raise DataError(f"unzips to more than {MAX_FILE_BYTES // 2**30} GB.")
@@ -70,14 +72,15 @@ def read_npz(path, labels=None):
         )
 
 
-def read_mtx(path, labels=None):
+def read_mtx(path, reading):
     """Read a Matrix Market file; zeros that are not stored are zeros."""
-    _no_labels(labels, "an MTX file")
+    _no_names(reading, "an MTX file")
     return Table(check_matrix(read_market_values(path)))
 
 
-def _no_labels(labels, kind):
-    if labels is not None:
+def _no_names(reading, kind):
+    reading.only_names(kind)
+    if reading.labels is not None:
         raise DataError(f"{kind} has no named columns, so --labels cannot be used with it.")
 
 

@@ -1,4 +1,4 @@
-"""An output folder that appears complete or not at all."""
+"""An output folder that appears complete or not at all; what others put there stays."""
 
 import contextlib
 import glob
@@ -15,8 +15,8 @@ try:
 except ImportError:  # Windows, where leftovers of killed runs stay
     fcntl = None
 
-#: A folder with this file in it was written by mnpca and may be replaced by it.
-MARKER = "summary.json"
+#: The names of what mnpca wrote into a folder, a line each: the files that it may replace.
+MANIFEST = ".mnpca-files"
 #: Endings of folders in the making, and of an earlier result while the new one takes its place.
 PART, REPLACED = ".mnpca-part", ".mnpca-replaced"
 #: Attempts, twenty a second, to be the only run that begins in a folder.
@@ -35,9 +35,10 @@ def new_folder(path, *, overwrite=False):
     path : str or Path
         The folder to be.
     overwrite : bool, default=False
-        Replace a folder that an earlier run wrote.
+        Replace the files that an earlier run wrote into `path`; others stay as they are.
     """
-    path = Path(os.path.abspath(path))
+    # A link keeps pointing at the folder that the results go to.
+    path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as held:
         with _beginning(path.parent):
@@ -47,37 +48,70 @@ def new_folder(path, *, overwrite=False):
             held.enter_context(_locked(scratch))
         try:
             yield scratch
+            names = [*sorted(os.listdir(scratch)), MANIFEST]
+            (scratch / MANIFEST).write_text("\n".join(names) + "\n", encoding="utf-8")
             scratch.chmod(0o777 & ~_umask())
             check_folder(path, overwrite=overwrite)
             _move(scratch, path)
         finally:
+            _give_back(scratch, path)
             shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _move(scratch, path):
-    """Give a finished folder its name; an earlier one steps aside until it has it."""
+    """Give finished files their place; those of an earlier run step aside until all have it."""
     if not path.exists():
         scratch.rename(path)
         return
+    ours, new = _manifest(path), _manifest(scratch)
+    for name in new:
+        if name not in ours and (path / name).exists():
+            raise DataError(
+                f"{quoted(path / name, 200)} was not written by mnpca, so it is not replaced; "
+                "move it, or name another folder with -o."
+            )
     old = scratch.with_suffix(REPLACED)
-    path.rename(old)
-    scratch.rename(path)
+    old.mkdir()
+    for name in ours:
+        if (path / name).exists():
+            (path / name).rename(old / name)
+    for name in new:  # the manifest is the last
+        (scratch / name).rename(path / name)
+
+
+def _give_back(scratch, path):
+    """End a replacement: done if the new manifest has its place, otherwise undone."""
+    old = scratch.with_suffix(REPLACED)
+    if not old.exists():
+        return
+    if (scratch / MANIFEST).exists():
+        for name in _manifest(scratch):
+            if not (scratch / name).exists():
+                (path / name).rename(scratch / name)
+        for file in old.iterdir():
+            file.rename(path / file.name)
     shutil.rmtree(old, ignore_errors=True)
 
 
+def _manifest(folder):
+    """Return the names of the files that mnpca wrote into a folder, the manifest last."""
+    try:
+        names = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [name for name in names if name == os.path.basename(name) != ""]
+
+
 def _remove_leftovers(path):
-    """Remove what killed runs left beside `path`; give back a result that one was replacing."""
+    """Remove what killed runs left beside `path`; give back files that one was replacing."""
     if fcntl is None:
         return
-    name = f".{glob.escape(path.name)}-????????"
-    for folder in path.parent.glob(name + PART):
+    for folder in path.parent.glob(f".{glob.escape(path.name)}-????????{PART}"):
         try:
             with _locked(folder) as certain:
                 if not certain:
                     continue
-                replaced = folder.with_suffix(REPLACED)
-                if replaced.exists() and not path.exists():
-                    replaced.rename(path)
+                _give_back(folder, path)
                 shutil.rmtree(folder, ignore_errors=True)
         except BlockingIOError:
             raise DataError(
@@ -86,9 +120,6 @@ def _remove_leftovers(path):
             ) from None
         except FileNotFoundError:  # that run has just ended
             continue
-    for folder in path.parent.glob(name + REPLACED):
-        if not folder.with_suffix(PART).exists():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -143,7 +174,7 @@ def check_folder(path, *, overwrite=False):
         raise DataError(
             f"the folder {quoted(path, 200)} exists; name another with -o, or pass --overwrite."
         )
-    if not (path / MARKER).is_file():
+    if not _manifest(path):
         raise DataError(
             f"the folder {quoted(path, 200)} was not written by mnpca, so --overwrite does not "
             "replace it; name another with -o."

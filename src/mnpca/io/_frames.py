@@ -1,14 +1,14 @@
 """From a data frame to a numeric matrix; Parquet and H5AD files."""
 
-from decimal import Decimal
-from numbers import Real
+from dataclasses import replace
 
 import numpy as np
 
+from mnpca.io._cells import as_text, numbers_of, position_of, positions_of, to_number
 from mnpca.io._table import DataError, Table, check_matrix, check_shape, listed, quoted
 
 
-def table_from_frame(frame, names, row_names, labels):
+def table_from_frame(frame, names, row_names, reading, row_numbers=None):
     """Split a frame into numbers, row names and labels; report what is not a number.
 
     Parameters
@@ -19,49 +19,78 @@ def table_from_frame(frame, names, row_names, labels):
         Column names, None where the file has none.
     row_names : list of str or None
         Row names known already; otherwise a first column of text holds them.
-    labels : str or None
-        Name of the label column.
+    reading : Reading
+        What the person asked for.
+    row_numbers : ndarray of int or None
+        Where the rows stand in the file.
     """
     called = names if names is not None else [str(j + 1) for j in range(frame.shape[1])]
-    columns = list(range(frame.shape[1]))
-    label_values = None
-    if labels is not None:
-        position = _label_position(called, labels)
-        columns.remove(position)
-        label_values = _as_text(frame.iloc[:, position])
-    notes, numbers, left_out = [], [], []
+    apart, labels = set(), None
+    if reading.labels is not None:
+        position = position_of(called, reading.labels, "--labels")
+        labels = as_text(frame.iloc[:, position])
+        apart.add(position)
+    if reading.index is not None:
+        position = position_of(called, reading.index, "--index")
+        row_names = as_text(frame.iloc[:, position]).tolist()
+        apart.add(position)
+    columns = [j for j in range(frame.shape[1]) if j not in apart]
+    chosen = set(positions_of(called, reading.columns, "--columns") or columns)
+    chosen -= set(positions_of(called, reading.drop, "--drop"))
+    rows = Table(np.empty((len(frame), 0)), row_names=row_names, row_numbers=row_numbers)
+    numbers, left_out = [], []
     for j in columns:
-        column = _numeric(frame.iloc[:, j], called[j])
-        if column is not None:
-            numbers.append((j, column))
-        elif row_names is None and j == columns[0]:
-            row_names = _as_text(frame.iloc[:, j]).tolist()
+        first_names = rows.row_names is None and j == columns[0]
+        if j not in chosen and not first_names:
+            continue
+        try:
+            column = numbers_of(
+                frame.iloc[:, j], called[j], reading, rows.row_place, may_name=first_names
+            )
+        except DataError:
+            if j in chosen:
+                raise
+            continue
+        if column is None and first_names:
+            rows = replace(rows, row_names=as_text(frame.iloc[:, j]).tolist())
+        elif j not in chosen:
+            continue
+        elif column is not None:
+            numbers.append((called[j], column))
+        elif reading.categories:
+            numbers += _indicators(called[j], as_text(frame.iloc[:, j]))
         else:
             left_out.append(called[j])
-    if left_out:
-        notes.append(
-            f"{len(left_out)} column{'s' * (len(left_out) > 1)} without numbers left out: "
-            f"{listed(left_out)}"
-        )
     if not numbers:
         raise DataError(
-            "not a matrix: no column holds numbers (in text files, commas, semicolons or tabs "
-            "separate the columns, and decimals need a point)."
+            "not a matrix: no column holds numbers (in text files, commas, semicolons, tabs or "
+            "spaces separate the columns)."
+        )
+    notes = ()
+    if left_out:
+        notes = (
+            f"{len(left_out)} column{'s' * (len(left_out) > 1)} without numbers left out: "
+            f"{listed(left_out)}",
         )
     values = np.empty((len(frame), len(numbers)))
     for at, (_, column) in enumerate(numbers):
         values[:, at] = column
-    return Table(
-        values,
-        row_names=row_names,
-        column_names=[called[j] for j, _ in numbers] if names is not None else None,
-        labels=label_values,
-        label_name=labels,
-        notes=tuple(notes),
+    return replace(
+        rows,
+        values=values,
+        column_names=[name for name, _ in numbers] if names is not None else None,
+        labels=labels,
+        label_name=reading.labels,
+        notes=notes,
     )
 
 
-def read_parquet(path, labels=None):
+def _indicators(name, texts):
+    """Return a column of 0 and 1 for every text but the first."""
+    return [(f"{name}={text}", (texts == text).astype(float)) for text in np.unique(texts)[1:]]
+
+
+def read_parquet(path, reading):
     """Read a Parquet file; a stored text index gives the row names."""
     try:
         import pandas as pd
@@ -73,13 +102,20 @@ def read_parquet(path, labels=None):
     metadata = pq.ParquetFile(path).metadata
     check_shape(metadata.num_rows, metadata.num_columns)
     frame = pd.read_parquet(path)
+    if reading.na:
+        frame = frame.replace([*reading.na, *_as_numbers(reading.na)], np.nan)
     row_names = None
     if not isinstance(frame.index, pd.RangeIndex):
         row_names = [str(name) for name in frame.index]
-    return table_from_frame(frame, [str(name) for name in frame.columns], row_names, labels)
+    return table_from_frame(frame, [str(name) for name in frame.columns], row_names, reading)
 
 
-def read_h5ad(path, labels=None):
+def _as_numbers(texts):
+    """Return those of some texts that are numbers as numbers."""
+    return [number for number in (to_number(text) for text in texts) if number == number]
+
+
+def read_h5ad(path, reading):
     """Read X of an AnnData file with the names of its observations and variables."""
     try:
         import anndata
@@ -87,6 +123,8 @@ def read_h5ad(path, labels=None):
         raise DataError(
             "H5AD files need the package anndata: pip install 'mnpca[anndata]'."
         ) from error
+    reading.only_names("H5AD files")
+    labels = reading.labels
     backed = anndata.read_h5ad(path, backed="r")
     try:
         check_shape(*backed.shape)
@@ -104,65 +142,8 @@ def read_h5ad(path, labels=None):
             check_matrix(values),
             row_names=[str(name) for name in backed.obs_names],
             column_names=[str(name) for name in backed.var_names],
-            labels=None if labels is None else _as_text(observations[labels]),
+            labels=None if labels is None else as_text(observations[labels]),
             label_name=labels,
         )
     finally:
         backed.file.close()
-
-
-def _label_position(called, labels):
-    positions = [j for j, name in enumerate(called) if name == labels]
-    if not positions:
-        raise DataError(f"no column {quoted(labels)} for --labels; there are {listed(called)}.")
-    if len(positions) > 1:
-        raise DataError(f"{len(positions)} columns are called {quoted(labels)}: rename one.")
-    return positions[0]
-
-
-def _as_text(column):
-    return np.array(["" if missing else str(value) for value, missing in _cells(column)])
-
-
-def _cells(column):
-    return zip(column, column.isna(), strict=True)
-
-
-def _numeric(column, name):
-    """Return the numbers of a column, or None for a column of text.
-
-    A column with numbers *and* text is an error: leaving it out would lose data, and reading the
-    text as missing would invent gaps.
-    """
-    import pandas as pd
-
-    if column.dtype.kind in "fiub":
-        return column.to_numpy(dtype=np.float64)
-    if pd.api.types.is_numeric_dtype(column.dtype):  # pandas' nullable numbers
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype):
-        return None
-    present = ~column.isna().to_numpy()
-    numbers = np.array([_number(cell) for cell in column], dtype=np.float64)
-    is_text = present & np.isnan(numbers)
-    if is_text.sum() == present.sum() > 0:
-        return None
-    if is_text.any():
-        first = int(np.argmax(is_text))
-        raise DataError(
-            f"column {quoted(name)} mixes numbers and text: {int(is_text.sum())} "
-            f"cell{'s are' if is_text.sum() > 1 else ' is'} not a number, first "
-            f"{quoted(column.iloc[first])} in row {first + 1} (decimal comma? unit? use a point "
-            "and plain numbers, or leave the cell empty)."
-        )
-    return numbers
-
-
-def _number(cell):
-    """Return a cell as a number, NaN where it is none; pandas' own conversion can crash."""
-    if isinstance(cell, str) and "_" in cell:  # Python reads 1_000
-        return np.nan
-    try:
-        return float(cell) if isinstance(cell, str | Real | Decimal) else np.nan
-    except (ValueError, OverflowError):
-        return np.nan

@@ -28,6 +28,33 @@ class DataError(ValueError):
 
 
 @dataclass(frozen=True)
+class Reading:
+    """What a person says about a file; `read_table` explains each."""
+
+    labels: str | None = None
+    index: str | None = None
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    decimal: str = "."
+    strip: tuple[str, ...] = ()
+    na: tuple[str, ...] = ()
+    encoding: str | None = None
+    categories: bool = False
+
+    def __post_init__(self):
+        if self.decimal not in (".", ","):
+            raise DataError(f"--decimal must be a point or a comma, got {quoted(self.decimal)}.")
+        if "" in self.strip:
+            raise DataError("--strip needs a text to remove from cells, such as %.")
+
+    def only_names(self, kind):
+        """Refuse options that only tables of cells have."""
+        for option in ("index", "columns", "drop", "strip", "na", "encoding", "categories"):
+            if getattr(self, option):
+                raise DataError(f"--{option} is for tables with named columns, not for {kind}.")
+
+
+@dataclass(frozen=True)
 class Table:
     """A numeric matrix with the names that came with it.
 
@@ -43,6 +70,8 @@ class Table:
         Name of that column.
     notes : tuple of str
         What a person should know about how the file was read.
+    row_numbers : ndarray of int or None
+        Where each row stands in the file, counted from 1 as editors and spreadsheets do.
     """
 
     values: np.ndarray
@@ -51,6 +80,7 @@ class Table:
     labels: np.ndarray | None = None
     label_name: str | None = None
     notes: tuple[str, ...] = field(default=())
+    row_numbers: np.ndarray | None = None
 
     def transposed(self):
         """Swap rows and columns; labels belong to rows and cannot follow."""
@@ -64,6 +94,7 @@ class Table:
             values=np.ascontiguousarray(self.values.T),
             row_names=self.column_names,
             column_names=self.row_names,
+            row_numbers=None,
         )
 
     def with_distinct_columns(self):
@@ -93,6 +124,12 @@ class Table:
     def row_name(self, i):
         """Name of a row, or its number counted from 1."""
         return self.row_names[i] if self.row_names is not None else str(i + 1)
+
+    def row_place(self, i):
+        """Where a row is found in the file, with its name where it has one."""
+        number = i + 1 if self.row_numbers is None else self.row_numbers[i]
+        name = "" if self.row_names is None else f" ({quoted(self.row_names[i])})"
+        return f"row {number}{name}"
 
     def column_name(self, j):
         """Name of a column, or its number counted from 1."""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mnpca.io._arrays import read_mtx, read_npy, read_npz
 from mnpca.io._frames import read_h5ad, read_parquet
-from mnpca.io._table import MAX_FILE_BYTES, DataError, quoted
+from mnpca.io._sheet import read_sheet
+from mnpca.io._table import MAX_FILE_BYTES, DataError, Reading, quoted
 from mnpca.io._text import read_text
 
 #: Reader of each file ending; every one also as ENDING.gz.
@@ -16,6 +17,7 @@ FORMATS = {
     ".csv": read_text,
     ".tsv": read_text,
     ".txt": read_text,
+    ".xlsx": read_sheet,
     ".parquet": read_parquet,
     ".npy": read_npy,
     ".npz": read_npz,
@@ -23,20 +25,37 @@ FORMATS = {
     ".h5ad": read_h5ad,
 }
 
+#: Endings of programs that write CSV files, too.
+_SAVED_AS = {".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".sav", ".dta", ".sas7bdat", ".rds"}
 _MAX_GROWTH = 100
 
 
-def read_table(path, *, labels=None):
+def read_table(path, **options):
     r"""Read a data file as a numeric matrix with names.
 
     Parameters
     ----------
     path : str or Path
-        CSV, TSV, Parquet, NPY, NPZ, MTX (Matrix Market) or H5AD, by its ending; gzipped too
-        (``data.csv.gz``).
+        CSV, TSV, XLSX, Parquet, NPY, NPZ, MTX (Matrix Market) or H5AD, by its ending; gzipped
+        too (``data.csv.gz``).
     labels : str, default=None
         Column with the label of each row: it is set apart, not analyzed. In an H5AD file a
         column of ``obs``.
+    index : str, default=None
+        Column with the names of the rows.
+    columns, drop : tuples of str, default=()
+        Columns to use (all if empty) and to leave out; a text may name several with commas.
+    decimal : {".", ","}, default="."
+        Decimal mark of a text file.
+    strip : tuple of str, default=()
+        Texts to remove from cells before they are read as numbers: ``%``, a unit, or the mark
+        between thousands.
+    na : tuple of str, default=()
+        Cells that stand for a missing value, beside empty ones and the usual words.
+    encoding : str, default=None
+        Encoding of a text file; UTF-8, UTF-16 and Windows-1252 (Latin-1) are recognized.
+    categories : bool, default=False
+        Turn a column of text into columns of 0 and 1, one for every text but the first.
 
     Returns
     -------
@@ -58,19 +77,20 @@ def read_table(path, *, labels=None):
     >>> table.row_names, table.column_names, table.values.shape
     (['ann', 'bob'], ['height', 'weight'], (2, 2))
     """
-    path = Path(path)
+    path, reading = Path(path), Reading(**options)
     _check_is_file(path)
     ending = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     reader = FORMATS.get(ending.lower())
     if reader is None:
         known = ", ".join(FORMATS)
+        remedy = "save it as CSV" if ending.lower() in _SAVED_AS else "rename it to what it is"
         raise DataError(
             f"{quoted(path.name)}: the ending {quoted(ending)} is not one of {known} (or one of "
-            "these with .gz); rename the file to what it is."
+            f"these with .gz); {remedy}."
         )
     try:
         with _decompressed(path) as plain:
-            return reader(plain, labels)
+            return reader(plain, reading)
     except DataError as error:
         raise DataError(f"{quoted(path.name)}: {error}") from error
     except MemoryError as error:

@@ -1,5 +1,7 @@
 """A noise network as a drawing of its strongest edges, or as a matrix."""
 
+from numbers import Integral
+
 import numpy as np
 
 from mnpca.diagnostics import communities, item_names, network_edges, network_order
@@ -48,6 +50,12 @@ class NoiseGraphDisplay:
     @classmethod
     def from_estimator(cls, estimator, side="columns", *, labels=None):
         """Take the network of one side (of a tensor: of one axis) from a fitted estimator."""
+        if not isinstance(side, str | Integral):
+            raise TypeError(
+                f'side must be "rows" or "columns" (of a tensor, the number of an axis), got a '
+                f"{type(side).__name__}. The network is part of the model and needs no data: "
+                'from_estimator(model, "columns").'
+            )
         edges, names = network_edges(estimator, side), item_names(estimator, side)
         return cls(edges, names, side if isinstance(side, str) else f"axis {side}", labels=labels)
 

@@ -52,12 +52,15 @@ class Progress:
         Value of what this stage improves.
     state : callable
         Makes the state to resume from; called only when somebody wants to store it.
+    most : int, default=None
+        Iterations after which this stage ends at the latest, where that is known.
     """
 
     stage: str
     iteration: int
     objective: float
     state: Callable[[], State]
+    most: int | None = None
 
 
 Report: TypeAlias = Callable[[Progress], None]

@@ -141,7 +141,8 @@ def descend(
         iterate = signal_step(data, iterate, penalty, low_rank_step)
         history.append(iterate.value(data, penalty))
         converged = _settled(history, tol)
-        report(Progress(stage, len(history) - 1, history[-1], _saver(iterate, history)))
+        saver = _saver(iterate, history)
+        report(Progress(stage, len(history) - 1, history[-1], saver, max_iter))
     return LikelihoodFit(
         iterate.signal, iterate.row_precision, iterate.col_precision, history, converged
     )

@@ -13,8 +13,8 @@ from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
-from mnpca.solvers.mnpca.fit import MNPCAFit, posterior_fields
 from mnpca.solvers.mnpca.evidence import penalized_evidence
+from mnpca.solvers.mnpca.fit import MNPCAFit, posterior_fields
 from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
 from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step

@@ -107,9 +107,7 @@ class _GraphStep:
         )
         m = self.engine.shape[1] * row.n_repeats
         gram = _pooled(gram, row.n_repeats)
-        side = noise_from_gram(
-            gram, uncertainty, m, structure, self.memory.row, floor=self.floor
-        )
+        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, floor=self.floor)
         return side.tile(row.n_repeats)
 
     def col(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
@@ -119,9 +117,7 @@ class _GraphStep:
             signal.left, signal.right, row.weights, signal.right, signal.left_spread
         )
         m = self.engine.shape[0]
-        return noise_from_gram(
-            gram, uncertainty, m, structure, self.memory.col, floor=self.floor
-        )
+        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, floor=self.floor)
 
 
 def _pooled(gram: Gram, n_repeats: int) -> Gram:

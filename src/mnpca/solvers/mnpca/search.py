@@ -149,9 +149,7 @@ class Search:
     def polished(self, iterate: Iterate) -> Iterate:
         """Return the iterate with a low-rank step to the end."""
         rank, loadings = iterate.posterior.rank, iterate.posterior.svd.right
-        return _fit_signal(
-            self.engine, iterate.noise, self.settings, rank, loadings, FINAL_SWEEPS
-        )
+        return _fit_signal(self.engine, iterate.noise, self.settings, rank, loadings, FINAL_SWEEPS)
 
     def simplified(
         self, best: Iterate
@@ -240,21 +238,25 @@ class Search:
         size = (n**-0.5 + p**-0.5) ** 2
         return float(SIGNAL_STRENGTH**2 * size * 0.5**self.iteration)
 
+    def _most(self, stage: Stage) -> int:
+        """Return after how many iterations a stage ends at the latest."""
+        if stage.trail in (NETWORKS_FIRST, SIGNAL_FIRST):
+            return MOST_STEPS
+        return EQUAL_STEPS if stage.trail == EQUAL else self.settings.max_iter
+
     def _has_ended(self, stage: Stage, change: float) -> bool:
         if stage.part == FEWER:
             return self.misses >= PATIENCE or self.current.posterior.rank == 0
-        settled = change < self.settings.tol
+        settled, fewest = change < self.settings.tol, FEWEST_STEPS
         if stage.trail in (NETWORKS_FIRST, SIGNAL_FIRST):
-            most, fewest = MOST_STEPS, FEWEST_STEPS
             n, p = self.engine.shape
             # Weaker edges than this hardly exist, whatever the levels of the graph step.
             settled &= self._floor(stage) < 2.0 / np.sqrt(max(n, p))
         else:
-            most = EQUAL_STEPS if stage.trail == EQUAL else self.settings.max_iter
-            fewest = FEWEST_STEPS + (stage.trail == UNEQUAL)
+            fewest += stage.trail == UNEQUAL
         if settled and self.iteration >= fewest:
             return True
-        if self.iteration >= most:
+        if self.iteration >= self._most(stage):
             self.unsettled.append(stage.name)
             return True
         return False
@@ -338,8 +340,11 @@ class Search:
 
     def progress(self) -> Progress:
         """Return a report of where the search is."""
-        name = self.todo[0].name if self.todo else "done"
-        return Progress(name, self.iteration, self.current.evidence, self.pack)
+        stage = self.todo[0] if self.todo else None
+        name = stage.name if stage else "done"
+        # Components are taken away until that does not pay: nobody knows how many.
+        most = self._most(stage) if stage and stage.part != FEWER else None
+        return Progress(name, self.iteration, self.current.evidence, self.pack, most)
 
     def pack(self) -> State:
         """Return the whole state as a flat dictionary."""

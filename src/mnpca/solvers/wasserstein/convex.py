@@ -112,7 +112,7 @@ def descend(
         history.append(point.value)
         converged = _settled(history, tol)
         saver = _saver(point.precision, size, history)
-        report(Progress("noise precisions", len(history) - 1, point.value, saver))
+        report(Progress("noise precisions", len(history) - 1, point.value, saver, max_iter))
     return point.precision, history, converged
 
 

@@ -80,7 +80,8 @@ def fit_gradient(
         descent.round(residual)
         residual, value = descent.residual()
         history.append(value)
-        report(Progress("noise factors", len(history) - 1, value, descent.saver(history)))
+        saver = descent.saver(history)
+        report(Progress("noise factors", len(history) - 1, value, saver, max_iter))
     return WassersteinFit(descent.precision(), history, _settled(history, tol))
 
 

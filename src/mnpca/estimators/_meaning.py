@@ -1,0 +1,156 @@
+"""Whether the fitted attributes of a model file can be those of a fit."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca.model.sparse import components, logdet
+
+#: Axes of the fitted arrays, a letter each: p columns, k components, n rows of all matrices and m
+#: of one, h x w slices of N. Other letters stand for any length, the same wherever they occur. A
+#: list stands for an attribute of several arrays.
+MATRIX_AXES = {
+    "components_": "kp",
+    "singular_values_": "k",
+    "mean_": "p",
+    "row_precision_": "mm",
+    "col_precision_": "pp",
+    "low_rank_": ["nr", "pr"],
+    "score_covariance_": "kk",
+    "noise_variance_": "",
+}
+PRECISION_AXES = {"precision_": "pp", "location_": "p", "covariance_": "pp"}
+FOLDING_AXES = {
+    "cores_": "Nij",
+    "row_components_": "ih",
+    "col_components_": "jw",
+    "mean_": "hw",
+    "row_precision_": "hh",
+    "col_precision_": "ww",
+}
+#: What only some fits have.
+OPTIONAL_AXES = {
+    "signal_variance_": ["ns", "ps"],
+    "missing_": "np",
+    "completed_": "np",
+    "completed_std_": "np",
+    "row_coef_": "qp",
+    "row_covariates_": "nq",
+    "row_covariates_mean_": "q",
+    "col_coef_": "nc",
+    "col_covariates_": "pc",
+    "feature_names_in_": "p",
+    "sample_names_in_": "m",
+}
+PRECISIONS = ("row_precision_", "col_precision_", "precision_", "precisions_")
+NOT_NEGATIVE = ("singular_values_", "completed_std_", "noise_variance_")
+#: Items of a connected component whose definiteness is proved, in a second or two.
+PROVED_SIZE = 4000
+
+
+def check_meaning(model):
+    """Refuse a model whose arrays do not fit each other or cannot be what their names say.
+
+    Raises
+    ------
+    ValueError
+        With the attribute and what is wrong with it.
+    """
+    kind, values = type(model).__name__, vars(model)
+    required, lengths = _axes_of(kind, values)
+    for name, axes in {**required, **OPTIONAL_AXES}.items():
+        value = values.get(name)
+        if value is None and name not in required:
+            continue
+        parts, axes = (value, axes) if isinstance(axes, list) else ([value], [axes])
+        if not isinstance(parts, tuple | list) or len(parts) != len(axes):
+            raise ValueError(f"{name} does not have {len(axes)} parts")
+        for part, letters in zip(parts, axes, strict=True):
+            _check_array(name, part, letters, lengths)
+            if name in PRECISIONS:
+                _check_precision(name, part, semi=kind == "GeneralizedPCA")
+    _check_together(kind, values)
+
+
+def _axes_of(kind, values):
+    """Return the axes of the attributes that a class must have, and the lengths known so far."""
+    if kind == "SparsePrecision":
+        return PRECISION_AXES, {"p": values["n_features_in_"]}
+    if kind == "DimensionFoldingPCA":
+        return FOLDING_AXES, dict(zip("Nhw", values["shape_"], strict=True))
+    if kind == "TensorMNPCA":
+        lengths = {f"d{i}": length for i, length in enumerate(values["shape_"])}
+        lengths |= {f"r{i}": length for i, length in enumerate(values["rank_"])}
+        order = range(len(values["shape_"]))
+        slices = tuple(f"d{i}" for i in order[1:])
+        axes = {
+            "core_": tuple(f"r{i}" for i in order),
+            "factors_": [(f"d{i}", f"r{i}") for i in order],
+            "precisions_": [(f"d{i}", f"d{i}") for i in order],
+            "mean_": slices,
+            "components_": ("r0", *slices),
+        }
+        return axes, lengths
+    lengths = {"p": values["n_features_in_"], "k": values["n_components_"]}
+    rows = len(values["low_rank_"][0])
+    several = values.get("n_matrices_") or 1
+    return MATRIX_AXES, lengths | {"n": rows, "m": rows // several}
+
+
+def _check_array(name, value, letters, lengths):
+    array = value if sp.issparse(value) else np.asarray(value)
+    if array.ndim != len(letters):
+        raise ValueError(f"{name} has {array.ndim} axes, not {len(letters)}")
+    for letter, length in zip(letters, array.shape, strict=True):
+        wanted = lengths.setdefault(letter, length)
+        if length != wanted:
+            raise ValueError(f"{name} has the shape {array.shape}, with {length} for {wanted}")
+    if name.endswith("names_in_"):
+        return
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} holds {array.dtype}, not real numbers")
+    numbers = array.data if sp.issparse(array) else array
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{name} has values that are not finite")
+    if name in NOT_NEGATIVE and (numbers < 0).any():
+        raise ValueError(f"{name} is negative")
+
+
+def _check_precision(name, matrix, *, semi):
+    """Refuse a precision that is not symmetric and positive definite (`semi`: semi-definite).
+
+    Definiteness is proved where the connected components are small enough for that.
+    """
+    matrix = sp.csr_array(matrix, dtype=np.float64)
+    largest = matrix.diagonal().max(initial=0.0)
+    difference = abs(matrix - matrix.T)
+    if difference.nnz and difference.max() > 1e-5 * largest:
+        raise ValueError(f"{name} is not symmetric")
+    if semi:
+        matrix = sp.csr_array(matrix + 1e-6 * largest * sp.eye_array(matrix.shape[0]))
+    try:
+        if (matrix.diagonal() <= 0).any():
+            raise np.linalg.LinAlgError
+        if max(map(len, components(matrix))) <= PROVED_SIZE:
+            logdet(matrix)
+    except np.linalg.LinAlgError:
+        raise ValueError(f"{name} is not positive {'semi-' * semi}definite") from None
+
+
+def _check_together(kind, values):
+    """Check what attributes must be to each other in a matrix model."""
+    if "score_covariance_" not in values:
+        return
+    if not values["noise_variance_"] > 0:
+        raise ValueError("noise_variance_ is not positive")
+    covariance = np.asarray(values["score_covariance_"], dtype=np.float64)
+    low = np.linalg.eigvalsh((covariance + covariance.T) / 2).min(initial=0.0)
+    if low < -1e-5 * np.abs(covariance).max(initial=0.0) or not np.allclose(
+        covariance, covariance.T, rtol=1e-3, atol=1e-5 * np.abs(covariance).max(initial=0.0)
+    ):
+        raise ValueError("score_covariance_ is not a covariance")
+    loadings = values["components_"]
+    gram = loadings @ (values["col_precision_"] @ loadings.T)
+    # A singular metric, which only GeneralizedPCA may have, leaves components without length.
+    tolerance = 0.1 if loadings.dtype == np.float32 else 1e-3
+    if kind != "GeneralizedPCA" and np.abs(gram - np.eye(len(gram))).max(initial=0) > tolerance:
+        raise ValueError("components_ are not orthonormal in the metric col_precision_")

@@ -1,0 +1,118 @@
+"""Data frames as people have them: what their library marks as missing, sparse, times, polars."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from tests.reliability.shared import make, sample
+
+from mnpca import MNPCA
+from mnpca.plots import NoiseGraphDisplay
+
+NAMES = [f"c{j}" for j in range(10)]
+X = pd.DataFrame(sample(), columns=NAMES)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make("MNPCA").fit(X)
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "object", "double[pyarrow]"])
+def test_missing_values_of_pandas_are_missing_everywhere(model, dtype):
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    holes = X.copy()
+    holes.iloc[0, 0] = np.nan
+    nullable = holes.astype(dtype)
+    nullable.iloc[0, 0] = pd.NA
+    fitted = make("MNPCA").fit(nullable)
+    np.testing.assert_array_equal(fitted.components_, make("MNPCA").fit(holes).components_)
+    for method in ("transform", "score_samples", "impute"):
+        here, there = getattr(model, method)(nullable), getattr(model, method)(holes)
+        np.testing.assert_array_equal(here, there)
+    assert model.score(nullable) == model.score(holes)
+
+
+@pytest.mark.parametrize("name", ["MNPCA", "LikelihoodMNPCA", "SparsePrecision"])
+def test_sparse_frames_are_read(name):
+    positive = X.where(X > 0, 0.0)
+    sparse = positive.astype(pd.SparseDtype("float", 0.0))
+    one, other = make(name).fit(sparse), make(name).fit(positive)
+    attribute = "precision_" if name == "SparsePrecision" else "components_"
+    here, there = getattr(one, attribute), getattr(other, attribute)
+    np.testing.assert_array_equal(*(m.toarray() if hasattr(m, "nnz") else m for m in (here, there)))
+    if name != "SparsePrecision":
+        np.testing.assert_array_equal(one.transform(sparse), other.transform(positive))
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        pd.Timestamp("2020-01-01"),
+        pd.Timestamp("2020-01-01", tz="UTC"),
+        pd.Timedelta("1D"),
+        pd.Period("2020-01"),
+    ],
+    ids=["time", "zone", "span", "period"],
+)
+def test_times_are_refused_by_name(name, time):
+    with pytest.raises(ValueError, match=r"the first 'when'.*Leave such columns out"):
+        make(name).fit(X.assign(when=time))
+
+
+@pytest.fixture(params=["MNPCA", "LikelihoodMNPCA", "GeneralizedPCA", "SparsePrecision"])
+def name(request):
+    return request.param
+
+
+def test_times_are_refused_in_transform(model):
+    with pytest.raises(ValueError, match="times or dates"):
+        model.transform(X.assign(c0=pd.Timestamp("2020-01-01")))
+
+
+def test_the_network_needs_no_data(model):
+    with pytest.raises(TypeError, match=r'from_estimator\(model, "columns"\)'):
+        NoiseGraphDisplay.from_estimator(model, X)
+
+
+@pytest.mark.parametrize("shape", [(12, 5), (5, 12)])
+def test_as_many_components_as_columns_leave_no_noise(shape):
+    data = sample(*shape)
+    with pytest.warns(UserWarning, match="n_components=5 would leave no noise.*Use n_components=4"):
+        fitted = MNPCA(5).fit(data)
+    assert fitted.n_components_ == 4
+    with pytest.raises(ValueError, match="Use at most 4"):
+        MNPCA(6).fit(data)
+
+
+def test_polars_in_and_out(name):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({name: X[name].to_numpy() for name in NAMES})
+    ours, same = make(name).fit(frame), make(name).fit(X)
+    assert list(ours.feature_names_in_) == NAMES
+    if name == "SparsePrecision":
+        np.testing.assert_array_equal(ours.precision_.toarray(), same.precision_.toarray())
+        return
+    np.testing.assert_array_equal(ours.components_, same.components_)
+    scores = ours.set_output(transform="polars").transform(frame)
+    assert isinstance(scores, polars.DataFrame)
+    assert scores.columns == list(same.get_feature_names_out())
+    np.testing.assert_array_equal(scores.to_numpy(), same.transform(X))
+    assert ours.score(frame) == same.score(X)
+    with pytest.raises(ValueError, match="feature names"):
+        ours.transform(frame.rename({"c0": "other"}))
+
+
+def test_missing_values_and_times_of_polars(model):
+    polars = pytest.importorskip("polars")
+    holes = X.copy()
+    holes.iloc[0, 0] = np.nan
+    columns = {name: holes[name].tolist() for name in NAMES}
+    columns["c0"][0] = None
+    frame = polars.DataFrame(columns)
+    fitted = make("MNPCA").fit(frame)
+    np.testing.assert_array_equal(fitted.components_, make("MNPCA").fit(holes).components_)
+    np.testing.assert_array_equal(model.transform(frame), model.transform(holes))
+    np.testing.assert_array_equal(model.impute(frame), model.impute(holes))
+    with pytest.raises(ValueError, match="the first 'when'"):
+        make("MNPCA").fit(frame.with_columns(when=polars.date(2020, 1, 1)))
