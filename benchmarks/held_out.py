@@ -102,7 +102,13 @@ def one_fold(X, train, test, forced):
     seconds = time.perf_counter() - started
     rivals = {}
     if forced:
-        for noise in ("identity", "diagonal", ("identity", "graph"), ("diagonal", "graph"), "graph"):
+        for noise in (
+            "identity",
+            "diagonal",
+            ("identity", "graph"),
+            ("diagonal", "graph"),
+            "graph",
+        ):
             for k in [0, *RANKS]:
                 if k < min(len(train), X.shape[1]) - 1:
                     rivals[noise, k] = forced_fit(X[train], X[test], noise, k)
@@ -158,7 +164,9 @@ def main():
             flush=True,
         )
     if behind:
-        print(f"behind the best forced: {np.mean(behind):.3f} in the mean, {max(behind):.3f} at most")
+        print(
+            f"behind the best forced: {np.mean(behind):.3f} in the mean, {max(behind):.3f} at most"
+        )
 
 
 if __name__ == "__main__":

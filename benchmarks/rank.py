@@ -18,10 +18,10 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 from joblib import Parallel, delayed
+from mnpca.selection.auto_rank import fit_auto_rank
 
 from mnpca.datasets import chain_precision, make_low_rank_matrix_normal, make_paper_small
 from mnpca.metrics import psnr
-from mnpca.selection.auto_rank import fit_auto_rank
 from mnpca.solvers.mnpca import fit_mnpca
 from mnpca.solvers.mnpca.search import Settings
 from mnpca.solvers.progress import silent

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from mnpca import MNPCA
-from mnpca.datasets import chain_precision, random_sparse_precision
+from mnpca.datasets import random_sparse_precision
 from mnpca.engines.dense import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
@@ -50,7 +50,7 @@ def white(size, rng):
 
 
 def sparse(size, rng):
-    """A random sparse network of condition 64."""
+    """Return the correlation of a random sparse network of condition 64."""
     seed = np.random.RandomState(rng.integers(2**31))
     precision = random_sparse_precision(size, 0.01 * 200 / size, 64.0, seed)
     return unit_diagonal(np.linalg.inv(precision.toarray()))
@@ -85,7 +85,7 @@ def unit_diagonal(covariance):
 
 
 def over_decades(kernel):
-    """The kernel's correlations with standard deviations over one decade (variances over two)."""
+    """Give the kernel standard deviations over one decade, that is variances over two."""
 
     def covariance(size, rng):
         deviations = 10.0 ** rng.permutation(np.linspace(-0.5, 0.5, size))

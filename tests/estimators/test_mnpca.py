@@ -189,9 +189,7 @@ def test_components_are_nested_and_the_noise_does_not_depend_on_their_number(mod
     one = MNPCA(1).fit(data.Y)
     assert one.n_signal_ == model.n_components_ == 2
     np.testing.assert_array_equal(one.components_, model.components_[:1])
-    np.testing.assert_array_equal(
-        one.col_precision_.toarray(), model.col_precision_.toarray()
-    )
+    np.testing.assert_array_equal(one.col_precision_.toarray(), model.col_precision_.toarray())
     np.testing.assert_array_equal(one.denoise(all_components=True), model.denoise())
     assert np.linalg.matrix_rank(one.denoise() - one.mean_) == 1
     more = MNPCA(4).fit(data.Y)

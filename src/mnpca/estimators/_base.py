@@ -307,7 +307,9 @@ class MatrixNormalEstimator(
         check_is_fitted(self)
         loadings = on_host(self.components_).T
         noise = np.linalg.inv(_dense(self.col_precision_))
-        return loadings @ on_host(self.score_covariance_) @ loadings.T + self.noise_variance_ * noise
+        return (
+            loadings @ on_host(self.score_covariance_) @ loadings.T + self.noise_variance_ * noise
+        )
 
     def get_precision(self):
         """Return the inverse of `get_covariance`, by Woodbury's identity.

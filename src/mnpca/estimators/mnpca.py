@@ -125,9 +125,9 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
     predictions_ : list of dict or None
         Where X had holes and rank or noise were chosen: the candidates and how well each predicts
         observed cells that were hidden from it. ``noise`` (the structures of rows and columns) and
-        ``n_components`` of the model, ``error`` (root mean square, in units of a column's spread) and ``n_cells``, the number of
-        hidden cells. The first is what would be chosen for complete data; the one with the
-        smallest error is the fitted model.
+        ``n_components`` of the model, ``error`` (root mean square, in units of a column's spread)
+        and ``n_cells``, the number of hidden cells. The first is what would be chosen for
+        complete data; the one with the smallest error is the fitted model.
     row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
         Effects of the row covariates `row_covariates_`, these less `row_covariates_mean_`.
     col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None

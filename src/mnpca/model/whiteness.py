@@ -127,9 +127,7 @@ def whiteness(
     singular_values = singular_values[: min(n_free, p_free)] / max(size, np.finfo(float).tiny)
     taken_copies = max(len(rows) * n_repeats // n, 1)
     alike = np.concatenate(np.split(whitened, taken_copies), axis=1)
-    row_correlation, row_linked = _correlation(
-        alike, p_free * taken_copies, taken_rows / n_repeats
-    )
+    row_correlation, row_linked = _correlation(alike, p_free * taken_copies, taken_rows / n_repeats)
     col_correlation, col_linked = _correlation(whitened.T, n_free, taken_cols)
     return Whiteness(
         row_correlation=row_correlation,

@@ -171,7 +171,8 @@ class Search:
             for simpler in simpler_structures(side):
                 trial = structures.copy()
                 trial[number] = simpler
-                noise = noise_step(self.engine, best.posterior, best.noise, *trial, self.memory)
+                row, col = trial
+                noise = noise_step(self.engine, best.posterior, best.noise, row, col, self.memory)
                 rival = self._with_signal(noise, best.posterior.rank, best)
                 losses[number][simpler] = best.evidence - rival.evidence
                 if rival.evidence > best.evidence:
