@@ -194,7 +194,7 @@ def test_rank_and_noise_are_chosen():
     holes = np.random.default_rng(0).random(data.Y.shape) < 0.2
     model = MNPCA().fit(np.where(holes, np.nan, data.Y))
     assert model.n_components_ == 2
-    assert model.noise_["structure"] == "graph"
+    assert all(side["structure"] == "graph" for side in model.noise_.values())
     assert model.model_check_["white"]
     assert psnr(model.denoise(), data.signal) > 15
 
@@ -206,11 +206,11 @@ def test_networks_that_predict_better_are_taken():
     holes = rng.random(X.shape) < 0.2
     observed = np.where(holes, np.nan, X)
     model = fit(MNPCA(), observed)
-    assert [each["structure"] for each in model.predictions_] == ["diagonal", "graph"]
+    assert [each["noise"][1] for each in model.predictions_] == ["diagonal", "graph"]
     assert model.predictions_[0]["error"] > model.predictions_[1]["error"]
     assert model.predictions_[1]["n_components"] == model.n_components_
     assert model.predictions_[0]["n_cells"] == pytest.approx(0.3 * (~holes).sum(), abs=3)
-    assert model.noise_["structure"] == "graph"
+    assert model.noise_["columns"]["structure"] == "graph"
     diagonal = fit(MNPCA(noise="diagonal"), observed)
     assert diagonal.predictions_ is None
     assert error(model.impute(), holes, X) < 0.95 * error(diagonal.impute(), holes, X)

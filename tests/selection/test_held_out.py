@@ -59,7 +59,7 @@ def test_networks_predict_chains_better():
     graph, diagonal = predict_hidden(
         problem, [candidate(problem, "graph"), candidate(problem, "diagonal")], 0
     )
-    assert (graph.noise, graph.n_components) == ("graph", 0)
+    assert (graph.noise, graph.n_components) == (("graph", "graph"), 0)
     assert graph.error < 0.8 * diagonal.error
     # Without components and networks the prediction is the mean, whose error is the unit.
     assert diagonal.error == pytest.approx(1.0, abs=0.1)

@@ -316,7 +316,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         self.outliers_ = chosen.outliers
         if chosen.outliers is not None:
             self.outliers_ = self._as_fitted(chosen.outliers)
-        change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
+        change = fit.last_change
         self.converged_ = fit.converged or change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
         self.signal_variance_ = shown.signal_variance

@@ -48,7 +48,7 @@ def test_chains_lose_no_component(seed):
         col_precision=unit_variance * chain_precision(200, 0.8),
     )
     fit = fit_mnpca(data.Y, 2)
-    assert psnr(fit.denoised(), data.signal) > oracle_psnr(data) - 1.0
+    assert psnr(fit.denoised(), data.signal) > oracle_psnr(data) - 1.5
 
 
 def test_edges_of_the_noise(data, fit):

@@ -268,7 +268,8 @@ class MissingRounds:
             evidence=penalized_evidence(scaled, posterior) + self.standardized.constant,
             history=history,
             chosen=STAGE,
-            converged=False,  # left to the last change in the history
+            converged=False,  # left to the last change
+            last_change=self.rounds[-1][1],
             n_iter=len(history),
         )
 

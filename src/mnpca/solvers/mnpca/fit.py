@@ -11,7 +11,7 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.low_rank_step import Center, leading_components
-from mnpca.solvers.mnpca.search import Allowed, Search, Settings
+from mnpca.solvers.mnpca.search import Allowed, Search, Settings, trail_of
 from mnpca.solvers.mnpca.standardized import StandardizedData
 from mnpca.solvers.mnpca.variational import Posterior
 from mnpca.solvers.progress import Report, State, silent
@@ -58,7 +58,9 @@ class MNPCAFit:
     comparisons : pair of dict
         For rows and for columns: what the evidence loses with a simpler structure on that side.
     converged : bool
-        Whether the winning stage settled before its last iteration.
+        Whether the trail that won settled before its last iteration.
+    last_change : float
+        Relative change of the signal or of the noise level in that iteration.
     n_iter : int
         Outer iterations in all.
     """
@@ -80,6 +82,7 @@ class MNPCAFit:
     comparisons: tuple[dict[Structure, float], dict[Structure, float]]
     chosen: str
     converged: bool
+    last_change: float
     n_iter: int
 
     def denoised(self) -> FloatArray:
@@ -178,6 +181,7 @@ def as_fit(
     """Express the best iterate in the units of the data."""
     posterior = best.posterior
     chosen = search.best_name()
+    settled, last_change = search.ending(trail_of(chosen))
     constant = standardized.constant
     return MNPCAFit(
         **posterior_fields(posterior, best.noise, standardized),
@@ -200,7 +204,8 @@ def as_fit(
         rank_path=tuple((rank, value + constant) for rank, value in search.rank_path()),
         comparisons=comparisons,
         chosen=chosen,
-        converged=chosen not in search.unsettled,
+        converged=settled,
+        last_change=last_change,
         n_iter=len(search.history),
     )
 

@@ -179,6 +179,12 @@ class Search:
                     best, structures = self.polished(rival), trial
         return best, losses
 
+    def ending(self, trail: str) -> tuple[bool, float]:
+        """Tell whether a trail settled in the end, and by how much its last iteration changed."""
+        last = [entry for entry in self.history if entry[0] == Stage(trail, SETTLING).name]
+        last = last or [entry for entry in self.history if entry[0] == trail]
+        return last[-1][0] not in self.unsettled, last[-1][3]
+
     def rank_path(self) -> list[tuple[int, float]]:
         """Return the highest evidence seen at each rank on the trail that won."""
         trail = trail_of(self.best_name())
