@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from mnpca.engines.arrays import cholesky, inverse, logdet
 from mnpca.precision._kernels.interior import fill_hessian
 from mnpca.precision._types import Array, Index
+from mnpca.precision.certificate import log_determinant
 from mnpca.precision.newton import NewtonPoint
-from mnpca.precision.problem import Problem
-from mnpca.precision.result import inverse, log_determinant
+from mnpca.precision.problem import Problem, not_certified
 
 # The Hessian has one row per pair of variables.
 MAX_PAIRS = 5000
@@ -65,8 +66,8 @@ class _Pairs:
         return log_determinant(self.point(inside)) + barrier * float(walls.sum())
 
 
-def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint | None:
-    """Solve until the duality gap is at most goal; None if that does not succeed."""
+def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint:
+    """Solve until the duality gap is at most goal, or raise."""
     scale = np.sqrt(problem.diagonal)
     units = np.outer(scale, scale)
     S = problem.covariance / units
@@ -75,19 +76,20 @@ def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint | None
     rows, columns = np.nonzero(np.triu(alpha > 0, 1))
     pairs = _Pairs(S, rows, columns, alpha[rows, columns])
     inside = _first_point(S, alpha)[rows, columns]
-    if log_determinant(pairs.point(inside)) == -np.inf:
-        return None
     hessian = np.zeros((len(rows), len(rows)))
-    barrier, size = FIRST_BARRIER, 1.0
+    barrier, size, slackness = FIRST_BARRIER, 1.0, np.inf
     for step in range(1, MAX_STEPS + 1):
-        T = inverse(pairs.point(inside))
+        factor = cholesky(pairs.point(inside))
+        if factor is None:
+            break
+        T = inverse(factor)
         slackness = _slackness(pairs, inside, T)
         if step > 1:
             # After a short step W is not yet where the barrier is to fall.
             barrier = min(barrier, max(FALL, 1.0 - size) * slackness)
         size, moved = _newton_step(pairs, inside, T, barrier, hessian)
         if moved is None:
-            return None
+            break
         inside = moved
         point = None
         if slackness < FIRST_BARRIER:
@@ -97,7 +99,7 @@ def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint | None
             return NewtonPoint(
                 point.T / units, point.W * units, point.value + shift, point.gap, step
             )
-    return None
+    raise not_certified(slackness * len(rows) / problem.size)
 
 
 def _first_point(S: Array, alpha: Array) -> Array:
@@ -160,8 +162,10 @@ def _newton_step(
 
 def _sparsest(S: Array, alpha: Array, W: Array, goal: float, step: int) -> NewtonPoint | None:
     """Return the sparsest precision near W's inverse whose gap is at most goal, if there is one."""
-    dual = log_determinant(W.copy()) + len(W)
-    inverse_of = inverse(W.copy())
+    factor = cholesky(W)
+    if factor is None:
+        return None
+    dual, inverse_of = logdet(factor) + len(W), inverse(factor)
     for share in INSIDE:
         zero = np.abs(W - S) < share * alpha
         np.fill_diagonal(zero, False)

@@ -5,8 +5,8 @@ free entries and with their signs fixed the objective is smooth; its Newton equa
 conjugate gradients, and entries that would change sign in the line search stop at zero.
 
 It is made of matrix products and Cholesky factorizations alone, so the same lines run on arrays
-of any library: they finish what block descent could not certify, and solve large components on
-an accelerator.
+of any library: they solve large components on an accelerator, and on the processor those that
+block descent could not certify and that are too large for the interior-point method.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from mnpca.engines.arrays import Array, cholesky, diagonal_matrix, inverse, logdet, namespace
-from mnpca.precision.problem import Problem
+from mnpca.precision.problem import Problem, not_certified
 
 MAX_ITERATIONS = 50
+# Quick steps get there in about ten; more of them are a sign that they do not.
+QUICK_ITERATIONS = 20
 MAX_CONJUGATE_STEPS = 50
 # Along a path of penalties, how well each problem is solved.
 STAGE_GAP = 1e-2
@@ -144,17 +146,26 @@ def newton(
     return point
 
 
-def newton_along_path(problem: Problem, goal: float, effort: Effort = THOROUGH) -> NewtonPoint:
-    """Follow the solution from large penalties, where it is diagonal, down to the problem's own.
+def solve_by_newton(problem: Problem, goal: float, start: Array | None = None) -> NewtonPoint:
+    """Solve until the duality gap is at most goal, or raise: quick steps first, then better ones.
 
-    Every solution is a good start for a penalty a little smaller, however ill-conditioned the
-    last problem may be.
+    Where quick steps from the start, the diagonal by default, do not succeed, the solution is
+    followed from large penalties, where it is diagonal, down to the problem's own: each is a good
+    start for a penalty a little smaller, however ill-conditioned the last problem may be.
     """
-    T = diagonal_matrix(1.0 / problem.diagonal)
-    for stage in range(_n_stages(problem, effort.stage_ratio), 0, -1):
-        easier = replace(problem, alpha=problem.alpha * effort.stage_ratio**stage)
-        T = newton(easier, T, STAGE_GAP * problem.size, MAX_STAGE_ITERATIONS, effort).T
-    return newton(problem, T, goal, effort=effort)
+    diagonal = diagonal_matrix(1.0 / problem.diagonal)
+    point = newton(problem, diagonal if start is None else start, goal, QUICK_ITERATIONS, QUICK)
+    for effort in (STEADY, THOROUGH):
+        if point.gap <= goal:
+            return point
+        T = diagonal
+        for stage in range(_n_stages(problem, effort.stage_ratio), 0, -1):
+            easier = replace(problem, alpha=problem.alpha * effort.stage_ratio**stage)
+            T = newton(easier, T, STAGE_GAP * problem.size, MAX_STAGE_ITERATIONS, effort).T
+        point = newton(problem, T, goal, effort=effort)
+    if point.gap > goal:
+        raise not_certified(point.gap / problem.size)
+    return point
 
 
 def with_diagonal(matrix: Array, diagonal: Array) -> Array:

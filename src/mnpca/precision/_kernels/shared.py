@@ -28,38 +28,6 @@ def add_rows(W, rows, coef, m, n, out):
         k += 1
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def factorize(H, m):
-    """Cholesky factor of H's leading m x m block, in place of its lower triangle.
-
-    Returns whether the block is positive definite.
-    """
-    for i in range(m):
-        for j in range(i + 1):
-            left, right = H[i], H[j]
-            total = left[j]
-            for k in range(j):
-                total -= left[k] * right[k]
-            if i > j:
-                left[j] = total / right[j]
-            elif total > 0.0:
-                left[i] = np.sqrt(total)
-            else:
-                return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def diagonal_of(indptr, columns, values):
-    """Return the diagonal of a sparse matrix."""
-    diagonal = np.zeros(len(indptr) - 1)
-    for i in range(len(diagonal)):
-        for k in range(indptr[i], indptr[i + 1]):
-            if columns[k] == i:
-                diagonal[i] = values[k]
-    return diagonal
-
-
 @njit(cache=True, nogil=True)
 def padded(m):
     """Round m up to whole vectors."""
@@ -95,21 +63,9 @@ def seed():
 
 
 @njit(cache=True, nogil=True)
-def _next(state):
-    """Advance the generator; return 31 random bits."""
-    state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-    return state[0] >> np.uint64(33)
-
-
-@njit(cache=True, nogil=True)
-def uniform(state):
-    """Return a random number from 0 to 1."""
-    return np.float64(_next(state)) / 2147483648.0
-
-
-@njit(cache=True, nogil=True)
 def shuffle(order, state):
-    """Fisher-Yates with a generator of its own."""
+    """Fisher-Yates with a linear congruential generator."""
     for i in range(order.shape[0] - 1, 0, -1):
-        k = np.int64(_next(state) % np.uint64(i + 1))
+        state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        k = np.int64((state[0] >> np.uint64(33)) % np.uint64(i + 1))
         order[i], order[k] = order[k], order[i]
