@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from mnpca.precision._kernels.certificate import fill_dual
 from mnpca.precision._types import Array, Index
@@ -20,21 +21,36 @@ class Start:
     def __init__(
         self, last: PrecisionResult, before: PrecisionResult | None = None, t: float = 0.0
     ):
-        self.last, self.before, self.t = _Recalled(last), before and _Recalled(before), t
+        self.last, self.before, self.t = _Earlier(last), before and _Earlier(before), t
 
     def iterate(self, problem: Problem, index: Index) -> Iterate:
         """Return a start for the variables of one component, feasible for its problem."""
-        iterate = self.last.iterate(problem.diagonal, index)
+        W, T = self.last.restrict(problem.diagonal, index)
+        theta = T.diagonal()
+        rows, columns = np.repeat(np.arange(problem.size), np.diff(T.indptr)), T.indices
+        coefficients = -T.data / theta[rows]
         if self.before is not None:
-            _extrapolate(iterate, self.before.iterate(problem.diagonal, index), self.t)
-        T = iterate.to_precision()
+            t = self.t
+            W_before, T_before = self.before.restrict(problem.diagonal, index)
+            W_before *= t
+            W *= 1.0 + t
+            W -= W_before
+            theta_before = T_before.diagonal()
+            then = -T_before.toarray()[rows, columns] / theta_before[rows]
+            # Coefficients may shrink to zero, but neither appear nor change sign.
+            ahead = coefficients + t * (coefficients - then) * (then != 0)
+            coefficients = np.where(ahead * coefficients > 0, ahead, 0.0)
+            theta *= (theta / theta_before) ** t
         S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
-        fill_dual(S, alpha, diagonal, iterate.W, *T, True, iterate.W)
-        return iterate
+        fill_dual(S, alpha, diagonal, W, T.indptr, columns, T.data, True, W)
+        B = np.zeros_like(W)
+        B[rows, columns] = coefficients
+        np.fill_diagonal(B, 0.0)
+        return Iterate(W, B, theta)
 
 
-class _Recalled:
-    """A result whose components are looked up for those of another problem."""
+class _Earlier:
+    """A result whose variables are looked up for the components of another problem."""
 
     def __init__(self, result: PrecisionResult):
         self.precision, self.blocks = result.precision, result._blocks
@@ -45,31 +61,25 @@ class _Recalled:
             self.number[index] = c
             self.place[index] = np.arange(len(index))
 
-    def iterate(self, diagonal: Array, index: Index) -> Iterate:
-        """Return the iterate behind the result for some variables, scaled to new variances."""
-        T = self.precision
-        T = (T if len(index) == T.shape[0] else T[index][:, index]).toarray()
-        W = np.diag(1.0 / np.diagonal(T))
+    def restrict(self, diagonal: Array, index: Index) -> tuple[Array, sparse.csr_array]:
+        """Return the working covariance and the precision, scaled to new variances."""
+        T = self.precision if len(index) == len(self.number) else self.precision[index][:, index]
+        W = self._covariance(index, T)
+        scale = np.sqrt(diagonal / np.diagonal(W))
+        if np.any(scale != 1.0):
+            W *= scale
+            W *= scale[:, None]
+        rows = np.repeat(scale, np.diff(T.indptr))
+        columns, indptr = T.indices.astype(np.int64), T.indptr.astype(np.int64)
+        return W, sparse.csr_array((T.data / (rows * scale[columns]), columns, indptr), T.shape)
+
+    def _covariance(self, index: Index, T: sparse.csr_array) -> Array:
         number = self.number[index]
+        if number[0] >= 0 and np.array_equal(self.blocks[number[0]][0], index):
+            return self.blocks[number[0]][1].copy()
+        W = np.diag(1.0 / T.diagonal())
         for c in np.unique(number[number >= 0]):
             here = np.flatnonzero(number == c)
-            variables, covariance = self.blocks[c]
-            if len(here) == len(index) == len(variables):
-                W = covariance.copy()
-            else:
-                at = self.place[index[here]]
-                W[np.ix_(here, here)] = covariance[np.ix_(at, at)]
-        scale = np.sqrt(diagonal / np.diagonal(W))
-        units = scale * scale[:, None]
-        return Iterate.of(T / units, W * units)
-
-
-def _extrapolate(iterate: Iterate, before: Iterate, t: float) -> None:
-    """Go on from an earlier iterate through this one by t times their distance, in place.
-
-    Regressions may shrink to zero, but neither appear nor change sign.
-    """
-    iterate.W += t * (iterate.W - before.W)
-    ahead = iterate.B + t * (iterate.B - before.B) * (before.B != 0)
-    iterate.B = np.where(ahead * iterate.B > 0, ahead, 0.0)
-    iterate.theta *= (iterate.theta / before.theta) ** t
+            at = self.place[index[here]]
+            W[np.ix_(here, here)] = self.blocks[c][1][np.ix_(at, at)]
+        return W
