@@ -50,7 +50,7 @@ class Pace:
     first: float
 
 
-COLD, WARM = Pace(10.0, 50.0), Pace(0.5, 7.0)
+COLD, WARM = Pace(10.0, 15.0), Pace(6e-3, 15.0)
 
 
 @dataclass(frozen=True, eq=False)

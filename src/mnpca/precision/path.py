@@ -82,7 +82,7 @@ def solve_along(
             result = sparse_precision(S, alpha, init=last, max_iter=max_iter, **options)
         else:
             problem, labels = make_problem(S, alpha, penalize_diagonal)
-            start = None
+            S, start = problem.covariance, None
             if last is not None:
                 check_start(last, problem.size, False)
                 # The penalty of a result given by the user is not known.

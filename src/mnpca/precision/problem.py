@@ -167,7 +167,7 @@ def _components(problem: Problem) -> Index:
     xp, p = namespace(problem.covariance), problem.size
     above = xp.abs(problem.covariance) > problem.alpha
     if xp is np:
-        row, col = np.divmod(np.flatnonzero(above), p)  # faster than np.nonzero
+        row, col = np.divmod(np.flatnonzero(np.triu(above)), p)  # faster than np.nonzero
     else:
         row, col = map(to_numpy, xp.nonzero(above))
     graph = sp.coo_array((np.ones(len(row)), (row, col)), shape=(p, p))

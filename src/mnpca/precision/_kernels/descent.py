@@ -262,20 +262,20 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
 
     In their own order factor-like data would stall. Column j solves a lasso of variable j on the
     others with Gram matrix W, to ``inner`` relative to its conditional variance, and replaces row
-    and column j of W by its fit. ``inner`` falls a hundredfold per sweep to ``inner_last``. A
-    sweep's progress is sum_j 2 theta_j (decrease of lasso j), in units of the objective; the
-    descent stops when that is at most ``target``.
+    and column j of W by its fit. ``inner`` falls a hundredfold per sweep to ``inner_last``. The
+    progress is sum_j 2 theta_j (latest decrease of lasso j), in units of the objective; after the
+    first sweep, the descent stops as soon as that is at most ``target``.
 
     Returns (sweeps, progress, ok); ok is False when a conditional variance turned negative.
     """
     order, state = np.arange(S.shape[0]), seed()
     room, places, sub = _work_arrays(W)
     b, g, active = room[_B], room[_G], places[_ACTIVE]
-    progress = np.inf
+    latest = np.zeros(S.shape[0])
     passes = 0.0
     for sweep in range(max_sweeps):
-        progress = 0.0
         shuffle(order, state)
+        progress = latest.sum()
         for j in order:
             a = alpha[0] if alpha.shape[0] == 1 else alpha[j]
             beta = B[j]
@@ -290,7 +290,11 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
             passes += 0.1 * (count - passes)
             if not _replace_column(j, value, g, W, theta):
                 return sweep + 1, np.inf, False
-            progress += 2.0 * gained * theta[j]
+            gain = 2.0 * gained * theta[j]
+            progress += gain - latest[j]
+            latest[j] = gain
+            if sweep > 0 and progress <= target:
+                return sweep + 1, progress, True
         if progress <= target:
             return sweep + 1, progress, True
         inner = max(0.01 * inner, inner_last)
