@@ -120,7 +120,7 @@ def _symmetric(S: Any, scale: Any) -> Any:
     S r is compared with S' r for a random r (Freivalds), in units of the variables: S is symmetric
     and finite if they agree. Otherwise every pair is looked at.
     """
-    xp, p = namespace(S), len(scale)
+    xp, p = namespace(S), scale.shape[0]
     weights = like(np.random.default_rng(0).uniform(1.0, 2.0, p), scale)
     weights = weights / xp.where(scale > 0, scale, xp.ones_like(scale))
     with np.errstate(invalid="ignore", over="ignore"):
@@ -147,17 +147,19 @@ def _check_alpha(alpha: Any, S: Any) -> Any:
     """Return the penalties, in one row if alpha is a number, or raise."""
     xp, shape = namespace(S), tuple(S.shape)
     if not is_foreign_array(alpha):
-        alpha = like(np.asarray(alpha, dtype=np.float64, order="C"), S)
+        alpha = np.asarray(alpha, dtype=np.float64, order="C")
     is_number = alpha.ndim == 0
-    if not is_number and tuple(alpha.shape) != shape:
+    if is_number:
+        alpha = float(alpha) + xp.zeros_like(S[:1, :])
+    elif tuple(alpha.shape) != shape:
         raise ValueError(
             f"alpha must be a number or have S's shape {shape}, got {tuple(alpha.shape)}."
         )
+    elif not is_foreign_array(alpha):
+        alpha = like(alpha, S)
     if not bool(xp.all(xp.isfinite(alpha))) or float(xp.min(alpha)) < 0:
         raise ValueError("alpha must be finite and not negative.")
-    if is_number:
-        return alpha + xp.zeros_like(S[:1, :])
-    if not bool(xp.all(alpha == alpha.T)):
+    if not is_number and not bool(xp.all(alpha == alpha.T)):
         raise ValueError("alpha must be symmetric; pass (alpha + alpha.T) / 2.")
     return alpha
 
