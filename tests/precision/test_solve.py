@@ -5,7 +5,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-
 from sklearn.covariance import graphical_lasso
 
 from mnpca import sparse_precision

@@ -2,7 +2,7 @@
 
 Block descent walks a matrix column by column, which an accelerator does badly. Large components
 are solved there by Newton's method, whose steps are products and factorizations; the many small
-ones come to the processor and its compiled kernels.
+ones come to the processor and its compiled kernels, and so do those that Newton's method fails on.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from mnpca._components import group_by_label
+from mnpca._typing import IntArray
 from mnpca.engines.arrays import Array, astype, diagonal_matrix, is_torch, like, namespace, to_numpy
-from mnpca.precision._types import Index
-from mnpca.precision.newton import solve_by_newton, with_diagonal
+from mnpca.precision.newton import newton, with_diagonal
 from mnpca.precision.problem import Problem, block, positions
 from mnpca.precision.result import PrecisionResult
 from mnpca.precision.solve import sparse_precision
@@ -22,16 +22,16 @@ SMALL = 200
 
 
 def solve_foreign(
-    problem: Problem, labels: Index, tol: float, init: PrecisionResult | None, max_iter: int
+    problem: Problem, labels: IntArray, tol: float, init: PrecisionResult | None, max_iter: int
 ) -> PrecisionResult:
     """Solve a checked problem where its arrays live.
 
     The certificate is the processor's: a feasible dual point and its duality gap. ``max_iter`` is
-    for the small components; the large ones are solved without sweeps.
+    for the components that come to the processor.
     """
     groups = group_by_label(labels)
     large = [index for index in groups if len(index) > SMALL]
-    small = [index for index in groups if 1 < len(index) <= SMALL]
+    left = [index for index in groups if 1 < len(index) <= SMALL]
     alone = np.array([index[0] for index in groups if len(index) == 1], np.int64)
     precision = diagonal_matrix(1.0 / problem.diagonal)
     objective = float(np.sum(np.log(to_numpy(problem.diagonal)[alone]) + 1.0))
@@ -42,13 +42,16 @@ def solve_foreign(
         start = None
         if init is not None:  # a block of a definite matrix is definite
             start = init.precision if whole else block(init.precision, index)
-        point = solve_by_newton(part, tol * part.size, start)
+        point = newton(part, tol * part.size, start)
+        if point.gap > tol * part.size:
+            left.append(index)
+            continue
         precision = point.T if whole else _placed(precision, index, point.T)
         objective, gap = objective + point.value, gap + point.gap
         n_iter = max(n_iter, point.n_iter)
-    if small:
-        together = np.sort(np.concatenate(small))
-        result = _solve_small(problem.restrict(together), tol, max_iter)
+    if left:
+        together = np.sort(np.concatenate(left))
+        result = _solve_on_processor(problem.restrict(together), tol, max_iter)
         dense = like(result.precision.toarray(), precision)
         precision = _placed(precision, together, dense)
         objective, gap = objective + result.objective, gap + result.duality_gap
@@ -56,15 +59,15 @@ def solve_foreign(
     return PrecisionResult(precision, objective, gap, n_iter, labels)
 
 
-def _solve_small(problem: Problem, tol: float, max_iter: int) -> PrecisionResult:
-    """Solve the small components on the processor, together."""
+def _solve_on_processor(problem: Problem, tol: float, max_iter: int) -> PrecisionResult:
+    """Solve several components together, by compiled kernels."""
     covariance = to_numpy(with_diagonal(problem.covariance, problem.diagonal))
     alpha = to_numpy(problem.alpha)
     penalty = alpha[0, 0] if len(alpha) == 1 else alpha
     return sparse_precision(covariance, penalty, tol=tol, max_iter=max_iter)
 
 
-def _placed(matrix: Array, index: Index, part: Array) -> Array:
+def _placed(matrix: Array, index: IntArray, part: Array) -> Array:
     """Return the matrix with a diagonal block replaced."""
     at = positions(matrix, index)
     if is_torch(matrix):

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from mnpca._typing import FloatArray
 from mnpca.engines.arrays import cholesky, inverse
-from mnpca.precision._kernels.descent import descend, fill_mixed, fill_soft
+from mnpca.precision._kernels.descent import descend, fill_soft
 from mnpca.precision.certificate import Certificate, Iterate, certify
 from mnpca.precision.interior import solve_by_interior_point, suits
-from mnpca.precision.newton import MAX_INFLATION, solve_by_newton
-from mnpca.precision.problem import NotCertifiedError, Problem
+from mnpca.precision.problem import NotCertifiedError, Problem, not_certified
 
-# Certificates before second-order steps take over; and column sweeps between two of them, a number
-# that doubles from the least to the most.
-MAX_CERTIFICATES = 10
+# Column sweeps and certificates before the interior-point method takes over; and sweeps between two
+# certificates, a number that doubles from the least to the most.
+MAX_TOTAL, MAX_CERTIFICATES = 1000, 10
 MIN_SWEEPS, MAX_SWEEPS = 20, 200
-# Column sweeps before second-order steps take over.
-MAX_TOTAL = 1000
 # A gap so many times a sweep's progress will not fall before the column problems are solved better.
 STALLED = 8.0
 # Sloppier sweeps than for this tolerance save nothing: more of them are needed.
@@ -36,14 +35,14 @@ EXACT_INNER = 1e-9
 # Where the interior-point method suits, it takes over after so many sweeps, or after the squared
 # number of variables over this: a hard sweep over few of them costs about as much as all its steps.
 EXACT_SWEEPS, PATIENCE = 60, 10
+# Beyond this ratio of a marginal to a conditional variance, double precision certifies nothing.
+MAX_INFLATION = 1e13
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How sloppily to begin, per unit of tol.
+class Pace(NamedTuple):
+    """Accuracy of the column problems in the first sweep, and progress at which to certify first.
 
-    ``inner`` is the accuracy of the column problems in the first sweep, ``first`` the progress of a
-    sweep at which a first certificate is worth its cost.
+    Both are per unit of tol.
     """
 
     inner: float
@@ -69,21 +68,27 @@ def solve_component(
 
     Pairs, and problems without penalty, have a closed form. The others are swept from one start
     after the other until a descent does not break down. Where it ends with too large a gap, or has
-    taken max_sweeps, second-order steps take over.
+    taken max_sweeps, the interior-point method takes over, if there are not too many variables.
     """
     closed = _closed_form(problem)
     if closed is not None:
         return closed
-    most = max_sweeps
+    most = MAX_TOTAL
     if suits(problem):
         most = min(max_sweeps, max(MIN_SWEEPS, problem.size**2 // PATIENCE))
     for start, pace, limit in _starts(problem, tol, warm, most):
         solution = sweep_and_certify(problem, tol, start, pace, limit)
         if solution is not None:
             break
-    if solution is None or solution.certificate.gap > tol * problem.size:
-        return _second_order(problem, tol)
-    return solution
+    gap = np.inf if solution is None else solution.certificate.gap
+    if solution is not None and gap <= tol * problem.size:
+        return solution
+    if not suits(problem):
+        raise not_certified(gap / problem.size)
+    point = solve_by_interior_point(problem, tol * problem.size)
+    iterate = Iterate.of(point.T, point.W)
+    certificate = Certificate(iterate.to_precision(), point.value, point.gap, point.gap)
+    return ComponentSolution(iterate, certificate, point.n_iter)
 
 
 def _starts(
@@ -98,13 +103,33 @@ def _starts(
     exact = Pace(min(EXACT_INNER / min(tol, LOOSEST), LAST_INNER), COLD.first)
     few = min(most, EXACT_SWEEPS) if suits(problem) else most
     for fill, pace, limit in (
-        (fill_soft, COLD, most),
-        (fill_mixed, COLD, most),
-        (fill_mixed, exact, few),
+        (_soft, COLD, most),
+        (_shrunk, COLD, most),
+        (_shrunk, exact, few),
     ):
-        W = np.empty_like(problem.covariance)
-        fill(problem.covariance, problem.alpha, problem.diagonal, W)
+        W = fill(problem)
         yield Iterate(W, np.zeros_like(W), 1.0 / problem.diagonal), pace, limit
+
+
+def _soft(problem: Problem) -> FloatArray:
+    """Return S soft-thresholded by alpha. It may be indefinite."""
+    W = np.empty_like(problem.covariance)
+    fill_soft(problem.covariance, problem.alpha, problem.diagonal, W)
+    return W
+
+
+def _shrunk(problem: Problem) -> FloatArray:
+    """Return S with its off-diagonal shrunk by as much as |W - S| <= alpha allows.
+
+    It is definite and feasible whenever S is semi-definite and alpha positive.
+    """
+    size = np.abs(problem.covariance)
+    np.fill_diagonal(size, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.nanmin(problem.alpha / size)
+    W: FloatArray = (1.0 - min(share, 1.0)) * problem.covariance
+    np.fill_diagonal(W, problem.diagonal)
+    return W
 
 
 def sweep_and_certify(
@@ -144,15 +169,6 @@ def sweep_and_certify(
     return ComponentSolution(iterate, certificate, total)
 
 
-def _second_order(problem: Problem, tol: float) -> ComponentSolution:
-    """Solve by an interior-point method, or by Newton's where there are too many variables."""
-    solve = solve_by_interior_point if suits(problem) else solve_by_newton
-    point = solve(problem, tol * problem.size)
-    iterate = Iterate.of(point.T, point.W)
-    certificate = Certificate(iterate.to_precision(), point.value, point.gap, point.gap)
-    return ComponentSolution(iterate, certificate, point.n_iter)
-
-
 def _closed_form(problem: Problem) -> ComponentSolution | None:
     """Solve a pair, or a problem without penalty; None if the problem is neither.
 
@@ -161,8 +177,7 @@ def _closed_form(problem: Problem) -> ComponentSolution | None:
     free = not problem.alpha.any()
     if problem.size > 2 and not free:
         return None
-    W = np.empty_like(problem.covariance)
-    fill_soft(problem.covariance, problem.alpha, problem.diagonal, W)
+    W = _soft(problem)
     factor = cholesky(W)
     T = None if factor is None else inverse(factor)
     # So near to singular, rounding would decide.

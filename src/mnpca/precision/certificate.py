@@ -20,13 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from mnpca.precision._kernels.certificate import (
-    distance_from_inverse,
-    fill_dual,
-    linear_cost,
-    to_csr,
-)
-from mnpca.precision._types import Array, Index
+from mnpca._typing import FloatArray, IntArray
+from mnpca.precision._kernels.certificate import distance_from_inverse, fill_dual, to_csr
 from mnpca.precision.problem import Problem
 
 # Up to this share of nonzeros a product with T costs less than a factorization.
@@ -39,12 +34,12 @@ TILE = 64
 class Iterate:
     """Working covariance W, regressions B (by rows) and conditional precisions theta."""
 
-    W: Array
-    B: Array
-    theta: Array
+    W: FloatArray
+    B: FloatArray
+    theta: FloatArray
 
     @classmethod
-    def of(cls, T: Array, W: Array) -> Iterate:
+    def of(cls, T: FloatArray, W: FloatArray) -> Iterate:
         """Return the iterate of a dense precision."""
         theta = np.diagonal(T).copy()
         B = -T / theta[:, None]
@@ -59,14 +54,14 @@ class Iterate:
 class Sparse(NamedTuple):
     """A symmetric matrix by its compressed rows."""
 
-    indptr: Index
-    columns: Index
-    values: Array
+    indptr: IntArray
+    columns: IntArray
+    values: FloatArray
 
-    def fill(self, out: Array) -> None:
-        """Fill out with the dense matrix."""
-        out[:] = 0.0
-        out[np.repeat(np.arange(len(out)), np.diff(self.indptr)), self.columns] = self.values
+    @property
+    def rows(self) -> IntArray:
+        """Row of each entry."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,19 +90,18 @@ class Certificate:
 
 
 def certify(
-    problem: Problem, iterate: Iterate, goal: float, dual: float, work: Array
+    problem: Problem, iterate: Iterate, goal: float, dual: float, work: FloatArray
 ) -> Certificate:
     """Bound the gap of an iterate, whose W moves to the dual point where T is sparse.
 
     ``dual`` is the best dual objective so far, ``work`` room for a matrix.
     """
     T = iterate.to_precision()
-    S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
-    cost = float(linear_cost(S, alpha, diagonal, *T))
     if len(T.values) > SPARSE * problem.size**2:
-        return _by_factors(problem, iterate, T, cost, goal, dual, work)
-    fill_dual(S, alpha, diagonal, iterate.W, *T, True, iterate.W)
-    square, spread = distance_from_inverse(*T, iterate.theta, iterate.W, work)
+        return _by_factors(problem, iterate.W, T, goal, dual, work)
+    W = iterate.W
+    fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, *T, True, W)
+    square, spread = distance_from_inverse(*T, iterate.theta, W, work)
     gap = largest_gap(np.sqrt(square), spread)
     if gap > goal:
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
@@ -115,39 +109,44 @@ def certify(
         gap = largest_gap(np.sqrt(square), spread)
         if 0.5 * square > goal:
             return Certificate(T, np.inf, np.inf, 0.5 * square)
-    T.fill(work)
-    value = cost - log_determinant(work)
-    if value < np.inf and gap > goal:
-        np.copyto(work, iterate.W)
+    value = _value(problem, T, work)
+    if value == np.inf:
+        gap = np.inf
+    elif gap > goal:
+        np.copyto(work, W)
         gap = max(value - log_determinant(work) - problem.size, 0.0)
-    gap = gap if value < np.inf else np.inf
     return Certificate(T, value, gap, gap)
 
 
 def _by_factors(
-    problem: Problem,
-    iterate: Iterate,
-    T: Sparse,
-    cost: float,
-    goal: float,
-    dual: float,
-    work: Array,
+    problem: Problem, W: FloatArray, T: Sparse, goal: float, dual: float, work: FloatArray
 ) -> Certificate:
     """Bound the gap by two factorizations, or by three.
 
     A dual point with the signs of T errs by second order only. Where it is not good enough, W
     clipped is tried too, which is nearer to W and so more often definite.
     """
-    T.fill(work)
-    value = cost - log_determinant(work)
-    S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
+    value = _value(problem, T, work)
     for on_support in (True, False):
-        fill_dual(S, alpha, diagonal, iterate.W, *T, on_support, work)
+        fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, *T, on_support, work)
         dual = max(dual, log_determinant(work) + problem.size)
         if value - dual <= goal:
             break
     gap = max(value - dual, 0.0)
     return Certificate(T, value, gap, gap, dual)
+
+
+def _value(problem: Problem, T: Sparse, work: FloatArray) -> float:
+    """Return the objective, inf where T is not positive definite."""
+    rows, columns, values = T.rows, T.columns, T.values
+    off = rows != columns
+    i, j, x = rows[off], columns[off], values[off]
+    penalty = problem.alpha[0, 0] if len(problem.alpha) == 1 else problem.alpha[i, j]
+    cost = problem.covariance[i, j] @ x + np.sum(penalty * np.abs(x))
+    work[:] = 0.0
+    work[rows, columns] = values
+    # The diagonal's penalty is part of ``diagonal``.
+    return float(cost + problem.diagonal @ values[~off]) - log_determinant(work)
 
 
 def largest_gap(distance: float, radius: float) -> float:
@@ -162,13 +161,13 @@ def largest_gap(distance: float, radius: float) -> float:
     return float((distance / largest) ** 2 * (-largest - np.log1p(-largest)))
 
 
-def _trace_of_square(X: Array) -> float:
+def _trace_of_square(X: FloatArray) -> float:
     """Return tr(X X), tile by tile."""
     starts = range(0, len(X), TILE)
     return float(sum(np.sum(X[i : i + TILE] * X[:, i : i + TILE].T) for i in starts))
 
 
-def log_determinant(lower: Array) -> float:
+def log_determinant(lower: FloatArray) -> float:
     """Log-determinant from the lower triangle (overwritten), or -inf if not positive definite."""
     # The C-ordered lower triangle is the Fortran-ordered upper one, so nothing is copied.
     factor, info = lapack.dpotrf(lower.T, lower=0, overwrite_a=1, clean=0)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import is_foreign_array, namespace
-from mnpca.precision._types import Array, Index
 from mnpca.precision.block_descent import MAX_TOTAL
 from mnpca.precision.path import solve_along
 from mnpca.precision.problem import check_covariance
@@ -27,9 +27,9 @@ GAMMA = {"bic": 0.0, "ebic": 0.5}
 class Choice:
     """Penalties tried, the criterion and the edges at each, the best penalty and its result."""
 
-    alphas: Array
-    criterion: Array
-    n_edges: Index
+    alphas: FloatArray
+    criterion: FloatArray
+    n_edges: IntArray
     alpha: float
     result: PrecisionResult
 
@@ -96,7 +96,7 @@ def choose_penalty(
 
 def criterion_along_path(
     S: Any,
-    alphas: Array,
+    alphas: FloatArray,
     edge_weight: float,
     *,
     penalize_diagonal: bool,

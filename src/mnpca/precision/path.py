@@ -76,7 +76,8 @@ def solve_along(
     tol = check_tolerance(tol)
     S = check_covariance(S)
     options: dict[str, Any] = {"penalize_diagonal": penalize_diagonal, "tol": tol}
-    before, last, known = None, init, []
+    before, last = None, init
+    known: list[float] = []
     for alpha in alphas:
         if is_foreign_array(S):
             result = sparse_precision(S, alpha, init=last, max_iter=max_iter, **options)

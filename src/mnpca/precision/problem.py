@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._components import label_components
+from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import astype, is_foreign_array, like, namespace, to_numpy
-from mnpca.precision._types import Array, Index
 
 # Two halves of S that differ by more than this, relative to the two scales, are not one matrix.
 ASYMMETRY = 1e-6
@@ -42,16 +42,16 @@ class Problem:
     arrays are NumPy's or another library's.
     """
 
-    covariance: Array
-    alpha: Array
-    diagonal: Array
+    covariance: FloatArray
+    alpha: FloatArray
+    diagonal: FloatArray
 
     @property
     def size(self) -> int:
         """Number of variables."""
         return int(self.diagonal.shape[0])
 
-    def restrict(self, index: Index) -> Problem:
+    def restrict(self, index: IntArray) -> Problem:
         """Return the same problem on some of the variables, in rising order."""
         if len(index) == self.size:
             return self
@@ -61,13 +61,24 @@ class Problem:
         return Problem(block(self.covariance, index), alpha, diagonal)
 
 
-def positions(reference: Any, index: Index) -> Any:
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A positive definite T, W near its inverse, the objective, the gap and the iterations."""
+
+    T: Any
+    W: Any
+    value: float
+    gap: float
+    n_iter: int
+
+
+def positions(reference: Any, index: IntArray) -> Any:
     """Return indices where an array lives."""
     xp = namespace(reference)
     return index if xp is np else xp.asarray(index, device=reference.device)
 
 
-def block(matrix: Any, index: Index) -> Any:
+def block(matrix: Any, index: IntArray) -> Any:
     """Return some rows and the same columns of a matrix."""
     xp, at = namespace(matrix), positions(matrix, index)
     return xp.take(xp.take(matrix, at, axis=0), at, axis=1)
@@ -80,7 +91,7 @@ def check_tolerance(tol: float) -> float:
     return float(tol)
 
 
-def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, Index]:
+def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, IntArray]:
     """Check the input; return the problem and the connected components of |S_ij| > alpha_ij."""
     S = check_covariance(S)
     alpha = _check_alpha(alpha, S)
@@ -164,7 +175,7 @@ def _check_alpha(alpha: Any, S: Any) -> Any:
     return alpha
 
 
-def _components(problem: Problem) -> Index:
+def _components(problem: Problem) -> IntArray:
     """Label the connected components of |S_ij| > alpha_ij, which the solution shares."""
     xp, p = namespace(problem.covariance), problem.size
     above = xp.abs(problem.covariance) > problem.alpha

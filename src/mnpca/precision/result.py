@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from mnpca._components import group_by_label
+from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import cholesky, inverse, is_foreign_array, to_numpy
-from mnpca.precision._types import Array, Index
 
-Block = tuple[Index, Array]
+Block = tuple[IntArray, FloatArray]
 """Variables of a component of two or more, and its working covariance."""
 
 
@@ -40,7 +40,7 @@ class PrecisionResult:
     objective: float
     duality_gap: float
     n_iter: int
-    labels: Index
+    labels: IntArray
     # What a warm start needs beside the precision.
     _blocks: tuple[Block, ...] = field(default=(), repr=False)
 
@@ -72,15 +72,15 @@ class PrecisionResult:
         return cls(**values, _blocks=blocks)
 
     @cached_property
-    def components(self) -> list[Index]:
+    def components(self) -> list[IntArray]:
         """Variables of each connected component, as index arrays."""
         return group_by_label(self.labels)
 
     @cached_property
-    def covariance(self) -> Array:
+    def covariance(self) -> FloatArray:
         """Inverse of ``precision``: a dense array, computed by component at first use."""
         if is_foreign_array(self.precision):
-            dense: Array = inverse(cholesky(self.precision))
+            dense: FloatArray = inverse(cholesky(self.precision))
             return dense
         covariance = np.diag(1.0 / self.precision.diagonal())
         for component in self.components:
@@ -90,7 +90,7 @@ class PrecisionResult:
         return covariance
 
 
-def _fits(index: Index, W: Array, p: int) -> bool:
+def _fits(index: IntArray, W: FloatArray, p: int) -> bool:
     """Tell whether a stored block is one of p variables."""
     k = len(index)
     rising = k > 1 and index[0] >= 0 and index[-1] < p and bool(np.all(np.diff(index) > 0))

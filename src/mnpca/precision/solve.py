@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from mnpca._components import group_by_label
+from mnpca._typing import IntArray
 from mnpca.engines.arrays import is_foreign_array
-from mnpca.precision._types import Index
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
 from mnpca.precision.result import PrecisionResult
@@ -49,9 +49,9 @@ def sparse_precision(
     init : PrecisionResult, optional
         Result for a similar S or alpha, to start from.
     max_iter : int, default=1000
-        Sweeps over the columns of a connected component before dearer second-order steps take
-        over; the tolerance is the same. Of an array of torch or CuPy, components with more than
-        200 variables take second-order steps from the start.
+        Sweeps over the columns of a connected component of at most 100 variables before dearer
+        second-order steps take over; the tolerance is the same. Of an array of torch or CuPy,
+        components with more than 200 variables take second-order steps from the start.
 
     Returns
     -------
@@ -99,12 +99,12 @@ def check_start(init: PrecisionResult, p: int, foreign: bool) -> None:
 
 
 def solve_problem(
-    problem: Problem, labels: Index, tol: float, start: Start | None, max_iter: int
+    problem: Problem, labels: IntArray, tol: float, start: Start | None, max_iter: int
 ) -> PrecisionResult:
     """Solve a checked problem by connected component and assemble the result."""
     components = [index for index in group_by_label(labels) if len(index) > 1]
 
-    def solve(index: Index) -> ComponentSolution:
+    def solve(index: IntArray) -> ComponentSolution:
         part = problem.restrict(index)
         warm = None if start is None else start.iterate(part, index)
         return solve_component(part, tol, max_iter, warm)
@@ -121,29 +121,27 @@ def solve_problem(
 
 
 def _assemble(
-    problem: Problem, labels: Index, components: list[Index], solutions: list[ComponentSolution]
+    problem: Problem,
+    labels: IntArray,
+    components: list[IntArray],
+    solutions: list[ComponentSolution],
 ) -> PrecisionResult:
     """Join the solutions of the components; variables in none of them stand alone."""
     p = problem.size
     alone = np.ones(p, dtype=bool)
     proofs = [solution.certificate for solution in solutions]
-    if len(components) == 1 and len(components[0]) == p:
-        indptr, columns, values = proofs[0].precision
-        precision = sparse.csr_array((values, columns, indptr), shape=(p, p))
-        alone[:] = False
-    else:
-        rows, cols, entries = [], [], []
-        for index, proof in zip(components, proofs, strict=True):
-            T = proof.precision
-            rows.append(np.repeat(index, np.diff(T.indptr)))
-            cols.append(index[T.columns])
-            entries.append(T.values)
-            alone[index] = False
-        rows.append(np.flatnonzero(alone))
-        cols.append(np.flatnonzero(alone))
-        entries.append(1.0 / problem.diagonal[alone])
-        places = (np.concatenate(rows), np.concatenate(cols))
-        precision = sparse.coo_array((np.concatenate(entries), places), shape=(p, p)).tocsr()
+    rows, columns, entries = [], [], []
+    for index, proof in zip(components, proofs, strict=True):
+        T = proof.precision
+        rows.append(index[T.rows])
+        columns.append(index[T.columns])
+        entries.append(T.values)
+        alone[index] = False
+    rows.append(np.flatnonzero(alone))
+    columns.append(np.flatnonzero(alone))
+    entries.append(1.0 / problem.diagonal[alone])
+    places = (np.concatenate(rows), np.concatenate(columns))
+    precision = sparse.coo_array((np.concatenate(entries), places), shape=(p, p)).tocsr()
     value = float(np.sum(np.log(problem.diagonal[alone]) + 1.0))
     return PrecisionResult(
         precision=precision,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from mnpca._typing import FloatArray, IntArray, Precision
 from mnpca.precision._kernels.certificate import fill_dual
-from mnpca.precision._types import Array, Index
 from mnpca.precision.certificate import Iterate
 from mnpca.precision.problem import Problem
 from mnpca.precision.result import PrecisionResult
@@ -21,9 +21,10 @@ class Start:
     def __init__(
         self, last: PrecisionResult, before: PrecisionResult | None = None, t: float = 0.0
     ):
-        self.last, self.before, self.t = _Earlier(last), before and _Earlier(before), t
+        self.last, self.t = _Earlier(last), t
+        self.before = None if before is None else _Earlier(before)
 
-    def iterate(self, problem: Problem, index: Index) -> Iterate:
+    def iterate(self, problem: Problem, index: IntArray) -> Iterate:
         """Return a start for the variables of one component, feasible for its problem."""
         W, T = self.last.restrict(problem.diagonal, index)
         theta = T.diagonal()
@@ -61,7 +62,9 @@ class _Earlier:
             self.number[index] = c
             self.place[index] = np.arange(len(index))
 
-    def restrict(self, diagonal: Array, index: Index) -> tuple[Array, sparse.csr_array]:
+    def restrict(
+        self, diagonal: FloatArray, index: IntArray
+    ) -> tuple[FloatArray, sparse.csr_array]:
         """Return the working covariance and the precision, scaled to new variances."""
         T = self.precision if len(index) == len(self.number) else self.precision[index][:, index]
         W = self._covariance(index, T)
@@ -73,13 +76,14 @@ class _Earlier:
         columns, indptr = T.indices.astype(np.int64), T.indptr.astype(np.int64)
         return W, sparse.csr_array((T.data / (rows * scale[columns]), columns, indptr), T.shape)
 
-    def _covariance(self, index: Index, T: sparse.csr_array) -> Array:
+    def _covariance(self, index: IntArray, T: Precision) -> FloatArray:
         number = self.number[index]
-        if number[0] >= 0 and np.array_equal(self.blocks[number[0]][0], index):
-            return self.blocks[number[0]][1].copy()
-        W = np.diag(1.0 / T.diagonal())
+        W: FloatArray = np.diag(1.0 / T.diagonal())
         for c in np.unique(number[number >= 0]):
             here = np.flatnonzero(number == c)
-            at = self.place[index[here]]
-            W[np.ix_(here, here)] = self.blocks[c][1][np.ix_(at, at)]
+            at, (variables, covariance) = self.place[index[here]], self.blocks[c]
+            if len(here) == len(index) == len(variables):
+                W[:] = covariance
+                break
+            W[np.ix_(here, here)] = covariance[np.ix_(at, at)]
         return W

@@ -60,19 +60,6 @@ def fill_dual(S, alpha, diagonal, W, indptr, columns, values, on_support, out):
         o[i] = diagonal[i]
 
 
-@njit(cache=True, nogil=True)
-def linear_cost(S, alpha, diagonal, indptr, columns, values):
-    """Return tr(S T) + |alpha o T|_1, the diagonal's penalty being part of ``diagonal``."""
-    shared_row = alpha.shape[0] == 1
-    cost = 0.0
-    for i in range(S.shape[0]):
-        a = alpha[0] if shared_row else alpha[i]
-        for k in range(indptr[i], indptr[i + 1]):
-            j, x = columns[k], values[k]
-            cost += diagonal[i] * x if j == i else S[i, j] * x + a[j] * abs(x)
-    return cost
-
-
 @njit(cache=True, nogil=True, fastmath=FAST)
 def distance_from_inverse(indptr, columns, values, theta, W, out):
     """Fill out with T W - I for a sparse T with diagonal theta.

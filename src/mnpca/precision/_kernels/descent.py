@@ -13,9 +13,7 @@ from mnpca.precision._kernels.shared import (
     add_rows,
     grow,
     padded,
-    seed,
     shuffle,
-    store,
 )
 
 # Rows of room ...
@@ -42,26 +40,6 @@ def fill_soft(S, alpha, diagonal, W):
         for j in range(p):
             x = S[i, j]
             W[i, j] = np.copysign(max(abs(x) - a[j], 0.0), x)
-        W[i, i] = diagonal[i]
-
-
-@njit(cache=True, nogil=True)
-def fill_mixed(S, alpha, diagonal, W):
-    """W = S with its off-diagonal shrunk by as much as |W - S| <= alpha allows.
-
-    Definite and feasible whenever S is semi-definite and alpha positive.
-    """
-    p = S.shape[0]
-    shared_row = alpha.shape[0] == 1
-    t = 1.0
-    for i in range(p):
-        a = alpha[0] if shared_row else alpha[i]
-        for j in range(p):
-            if j != i and t * abs(S[i, j]) > a[j]:
-                t = a[j] / abs(S[i, j])
-    for i in range(p):
-        for j in range(p):
-            W[i, j] = (1.0 - t) * S[i, j]
         W[i, i] = diagonal[i]
 
 
@@ -252,7 +230,11 @@ def _replace_column(j, value, fit, W, theta):
         return False
     theta[j] = 1.0 / free
     fit[j] = diagonal
-    store(fit, j, W)
+    # In two loops: together they are several times slower.
+    for i in range(W.shape[0]):
+        W[j, i] = fit[i]
+    for i in range(W.shape[0]):
+        W[i, j] = fit[i]
     return True
 
 
@@ -268,7 +250,8 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
 
     Returns (sweeps, progress, ok); ok is False when a conditional variance turned negative.
     """
-    order, state = np.arange(S.shape[0]), seed()
+    # A seed of its own makes results reproducible.
+    order, state = np.arange(S.shape[0]), np.array([np.uint64(88172645463325252)])
     room, places, sub = _work_arrays(W)
     b, g, active = room[_B], room[_G], places[_ACTIVE]
     latest = np.zeros(S.shape[0])

@@ -41,25 +41,8 @@ def grow(buffer, m):
         return buffer
     n = padded(m + m // 2)
     bigger = np.empty((n, n))
-    for i in range(buffer.shape[0]):
-        for k in range(buffer.shape[1]):
-            bigger[i, k] = buffer[i, k]
+    bigger[: buffer.shape[0], : buffer.shape[1]] = buffer
     return bigger
-
-
-@njit(cache=True, nogil=True)
-def store(g, j, W):
-    """Row and column j of W = g, in two loops: together they are several times slower."""
-    for i in range(W.shape[0]):
-        W[j, i] = g[i]
-    for i in range(W.shape[0]):
-        W[i, j] = g[i]
-
-
-@njit(cache=True, nogil=True)
-def seed():
-    """State of the generator with which every descent starts, so that results are reproducible."""
-    return np.array([np.uint64(88172645463325252)])
 
 
 @njit(cache=True, nogil=True)
