@@ -32,10 +32,9 @@ def solve_foreign(
     groups = group_by_label(labels)
     large = [index for index in groups if len(index) > SMALL]
     left = [index for index in groups if 1 < len(index) <= SMALL]
-    alone = np.array([index[0] for index in groups if len(index) == 1], np.int64)
+    alone = [index[0] for index in groups if len(index) == 1]
     precision = diagonal_matrix(1.0 / problem.diagonal)
-    objective = float(np.sum(np.log(to_numpy(problem.diagonal)[alone]) + 1.0))
-    gap, n_iter = 0.0, 0
+    objective, gap, n_iter = float(sum(np.log(to_numpy(problem.diagonal))[alone] + 1.0)), 0.0, 0
     for index in large:
         part = problem.restrict(index)
         whole = part is problem

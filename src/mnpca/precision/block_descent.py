@@ -102,11 +102,7 @@ def _starts(
         yield warm, WARM, most
     exact = Pace(min(EXACT_INNER / min(tol, LOOSEST), LAST_INNER), COLD.first)
     few = min(most, EXACT_SWEEPS) if suits(problem) else most
-    for fill, pace, limit in (
-        (_soft, COLD, most),
-        (_shrunk, COLD, most),
-        (_shrunk, exact, few),
-    ):
+    for fill, pace, limit in ((_soft, COLD, most), (_shrunk, COLD, most), (_shrunk, exact, few)):
         W = fill(problem)
         yield Iterate(W, np.zeros_like(W), 1.0 / problem.diagonal), pace, limit
 

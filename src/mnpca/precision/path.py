@@ -9,7 +9,7 @@ import numpy as np
 
 from mnpca.engines.arrays import is_foreign_array
 from mnpca.precision.block_descent import MAX_TOTAL
-from mnpca.precision.problem import check_covariance, check_tolerance, make_problem
+from mnpca.precision.problem import check_tolerance, make_problem
 from mnpca.precision.result import PrecisionResult
 from mnpca.precision.solve import check_start, solve_problem, sparse_precision
 from mnpca.precision.start import Start
@@ -74,23 +74,25 @@ def solve_along(
     Each is started on the line through the two before, as a function of the penalty.
     """
     tol = check_tolerance(tol)
-    S = check_covariance(S)
-    options: dict[str, Any] = {"penalize_diagonal": penalize_diagonal, "tol": tol}
-    before, last = None, init
+    # Penalties and results so far, the last two of them.
     known: list[float] = []
+    found: list[PrecisionResult] = []
     for alpha in alphas:
+        last = found[-1] if found else init
         if is_foreign_array(S):
+            options: dict[str, Any] = {"penalize_diagonal": penalize_diagonal, "tol": tol}
             result = sparse_precision(S, alpha, init=last, max_iter=max_iter, **options)
         else:
-            problem, labels = make_problem(S, alpha, penalize_diagonal)
+            # One component stays one for smaller penalties.
+            one = found and alpha <= known[-1] and not found[-1].labels.any()
+            labels = found[-1].labels if one else None
+            problem, labels = make_problem(S, alpha, penalize_diagonal, labels)
             S, start = problem.covariance, None
             if last is not None:
                 check_start(last, problem.size, False)
-                # The penalty of a result given by the user is not known.
-                steps = np.diff([*known[-2:], alpha])
-                on_line = len(steps) == 2 and steps[0] != 0
-                start = Start(last, before, steps[1] / steps[0]) if on_line else Start(last)
+                start = Start(last)
+            if len(found) == 2 and known[0] != known[1]:
+                start = Start(found[1], found[0], (alpha - known[1]) / (known[1] - known[0]))
             result = solve_problem(problem, labels, tol, start, max_iter)
         yield result
-        before, last = last, result
-        known.append(alpha)
+        known, found = [*known[-1:], alpha], [*found[-1:], result]

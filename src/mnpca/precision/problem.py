@@ -91,8 +91,10 @@ def check_tolerance(tol: float) -> float:
     return float(tol)
 
 
-def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, IntArray]:
-    """Check the input; return the problem and the connected components of |S_ij| > alpha_ij."""
+def make_problem(
+    S: Any, alpha: Any, penalize_diagonal: bool, labels: IntArray | None = None
+) -> tuple[Problem, IntArray]:
+    """Check the input; return the problem and its components by |S_ij| > alpha_ij, if not given."""
     S = check_covariance(S)
     alpha = _check_alpha(alpha, S)
     xp = namespace(S)
@@ -108,7 +110,7 @@ def make_problem(S: Any, alpha: Any, penalize_diagonal: bool) -> tuple[Problem, 
             "drop the variable, or pass alpha > 0 with penalize_diagonal=True."
         )
     problem = Problem(S, alpha, diagonal)
-    return problem, _components(problem)
+    return problem, _components(problem) if labels is None else labels
 
 
 def check_covariance(S: Any) -> Any:

@@ -46,9 +46,9 @@ class PrecisionResult:
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain values, to be stored and given to `from_state`."""
-        foreign = is_foreign_array(self.precision)
+        T = self.precision
         return {
-            "precision": to_numpy(self.precision) if foreign else self.precision,
+            "precision": to_numpy(T) if is_foreign_array(T) else T,
             "objective": self.objective,
             "duality_gap": self.duality_gap,
             "n_iter": self.n_iter,

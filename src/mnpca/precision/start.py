@@ -18,9 +18,7 @@ class Start:
     ``t`` is how far beyond the last result to start, in units of its distance from the one before.
     """
 
-    def __init__(
-        self, last: PrecisionResult, before: PrecisionResult | None = None, t: float = 0.0
-    ):
+    def __init__(self, last: PrecisionResult, before: PrecisionResult | None = None, t: float = 0):
         self.last, self.t = _Earlier(last), t
         self.before = None if before is None else _Earlier(before)
 
