@@ -1,4 +1,4 @@
-"""The parts of the solver for covariances in other memory, against NumPy."""
+"""Covariances in other memory, against NumPy."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mnpca import sparse_precision
 from mnpca.engines.arrays import to_numpy
-from mnpca.precision import array_api
-from mnpca.precision.newton import QUICK, STEADY, THOROUGH, NewtonPoint
-from mnpca.precision.problem import ASYMMETRY, NotCertifiedError
+from mnpca.precision import NotCertifiedError, array_api
+from mnpca.precision.problem import ASYMMETRY
 
-from .reference import factor_covariance, objective, penalty_matrix
+from .reference import (
+    chain_covariance,
+    factor_covariance,
+    objective,
+    optimality_error,
+    penalty_matrix,
+)
 
 
 @pytest.fixture(params=["torch", "array_api_strict"])
@@ -33,19 +38,6 @@ def blocks(*matrices):
         S[at : at + len(matrix), at : at + len(matrix)] = matrix
         at += len(matrix)
     return S
-
-
-def test_sweeps_of_small_components_are_limited(strict, monkeypatch):
-    S = factor_covariance(12, 20, seed=52)
-    asked = []
-    solve = array_api.sparse_precision
-    monkeypatch.setattr(
-        array_api, "sparse_precision", lambda *a, **k: asked.append(k["max_iter"]) or solve(*a, **k)
-    )
-    limited = sparse_precision(strict(S), 0.05, tol=1e-8, max_iter=1)
-    assert asked == [1]
-    assert limited.n_iter != sparse_precision(strict(S), 0.05, tol=1e-8).n_iter
-    assert limited.duality_gap <= 1e-8 * 12
 
 
 def test_values_gaps_and_iterations_add_up_over_components(strict, monkeypatch):
@@ -74,19 +66,6 @@ def test_values_gaps_and_iterations_add_up_over_components(strict, monkeypatch):
     assert_allclose(found.objective, objective(S, penalty_matrix(0.1, len(S), False), T))
 
 
-@pytest.mark.parametrize("size", [3, 4])
-def test_components_of_the_limit_s_size_are_left_to_the_processor(strict, monkeypatch, size):
-    monkeypatch.setattr(array_api, "SMALL", size)
-    called = []
-    newton = array_api._solve_large
-    monkeypatch.setattr(
-        array_api, "_solve_large", lambda *args: called.append(args[0].size) or newton(*args)
-    )
-    S = factor_covariance(4, 30, seed=52)
-    sparse_precision(strict(S), 0.01)
-    assert called == ([4] if size == 3 else [])
-
-
 @pytest.mark.parametrize(
     ("S", "alpha", "message"),
     [
@@ -109,7 +88,7 @@ def test_bad_input_is_named(put, S, alpha, message):
         sparse_precision(put(S), alpha)
 
 
-@pytest.mark.parametrize("share", [0.9, 1.1])
+@pytest.mark.parametrize("share", [0.9, 1.3])
 @pytest.mark.parametrize("corner", [(0, 1), (1, 0)])
 def test_asymmetry_is_measured_in_units_of_the_variables(strict, share, corner):
     S = np.array([[4.0, 1.0], [1.0, 9.0]])
@@ -123,7 +102,7 @@ def test_asymmetry_is_measured_in_units_of_the_variables(strict, share, corner):
 
 @pytest.mark.parametrize("small", [1, 200])
 @pytest.mark.parametrize("diagonal", [False, True])
-@pytest.mark.parametrize("kind", ["number", "row", "matrix", "array_api"])
+@pytest.mark.parametrize("kind", ["number", "matrix", "array_api"])
 def test_every_kind_of_penalty(strict, monkeypatch, small, diagonal, kind):
     """The order of variables mixes two components, so rows of penalties must follow them."""
     monkeypatch.setattr(array_api, "SMALL", small)
@@ -132,25 +111,14 @@ def test_every_kind_of_penalty(strict, monkeypatch, small, diagonal, kind):
     S = S[np.ix_(order, order)]
     spread = np.random.default_rng(0).uniform(0.05, 0.2, (7, 7))
     matrix = (spread + spread.T) / 2
-    if kind in ("number", "row"):
+    if kind == "number":
         matrix = np.full((7, 7), 0.1)
-    given = {"number": 0.1, "row": matrix[:1], "matrix": matrix, "array_api": strict(matrix)}
+    given = {"number": 0.1, "matrix": matrix, "array_api": strict(matrix)}
     expected = sparse_precision(S, matrix, penalize_diagonal=diagonal, tol=1e-9)
     found = sparse_precision(strict(S), given[kind], penalize_diagonal=diagonal, tol=1e-9)
     assert found.objective == pytest.approx(expected.objective, abs=1e-7)
     assert_allclose(to_numpy(found.precision), expected.precision.toarray(), atol=1e-3)
     assert_array_equal(found.labels, expected.labels)
-
-
-@pytest.mark.parametrize("small", [1, 200])
-def test_two_variables_with_penalties_of_their_own(strict, monkeypatch, small):
-    monkeypatch.setattr(array_api, "SMALL", small)
-    S, alpha = np.array([[2.0, 0.9], [0.9, 3.0]]), np.array([[0.1, 0.2], [0.2, 0.7]])
-    expected = sparse_precision(S, alpha, penalize_diagonal=True, tol=1e-9)
-    found = sparse_precision(strict(S), alpha, penalize_diagonal=True, tol=1e-9)
-    assert_allclose(to_numpy(found.precision), expected.precision.toarray(), atol=1e-4)
-    problem = array_api._checked(strict(S), alpha, True)
-    assert_allclose(to_numpy(problem.diagonal), [2.1, 3.7])
 
 
 def test_an_earlier_result_is_a_start_for_each_component(strict, monkeypatch):
@@ -165,69 +133,37 @@ def test_an_earlier_result_is_a_start_for_each_component(strict, monkeypatch):
     assert_array_equal(to_numpy(again.precision), to_numpy(first.precision))
 
 
-def test_newton_starts_from_the_diagonal(strict):
-    """A solution that is diagonal is found at once."""
-    problem = array_api._checked(strict([[2.0, 0.1], [0.1, 4.0]]), 0.2, False)
-    point = array_api._solve_large(problem, 1e-9, None)
-    assert point.n_iter == 1
-    assert_allclose(to_numpy(point.T), np.diag([0.5, 0.25]), rtol=1e-14)
-    start = strict(np.array([[0.5, 0.01], [0.01, 0.25]]))
-    assert array_api._solve_large(problem, 1e-9, start).n_iter > 1
+@pytest.mark.parametrize(("make", "alpha"), [(chain_covariance, 0.1), (factor_covariance, 0.3)])
+def test_a_large_component_is_solved_where_it_lives(put, make, alpha):
+    S = make(210, 300, seed=58)
+    found = sparse_precision(put(S), alpha, tol=1e-7)
+    T = to_numpy(found.precision)
+    assert type(found.precision) is type(put(S))
+    assert found.duality_gap <= 1e-7 * 210
+    assert optimality_error(S, penalty_matrix(alpha, 210, False), T) < 1e-2
+    best = sparse_precision(S, alpha, tol=1e-9).objective
+    assert -1e-6 <= found.objective - best <= found.duality_gap + 1e-6
+    assert_allclose(to_numpy(found.covariance) @ T, np.eye(210), atol=1e-8)
 
 
-@pytest.mark.parametrize("succeeds", [0, 1, 2, 3])
-def test_more_effort_where_less_fails(strict, monkeypatch, succeeds):
-    """The goal is tol per variable; every method gets it, and stops the others when it succeeds."""
-    problem = array_api._checked(strict(np.eye(4)), 0.1, False)
-    tried = []
-
-    def outcome(effort, goal):
-        assert goal == pytest.approx(4e-3)
-        tried.append(effort)
-        gap = 4e-3 if len(tried) > succeeds else 4.1e-3
-        return NewtonPoint(None, None, 0.0, gap, len(tried))
-
-    monkeypatch.setattr(
-        array_api,
-        "newton",
-        lambda problem, start, goal, max_iter, effort: (
-            outcome(effort, goal) if max_iter == array_api.QUICK_ITERATIONS else None
-        ),
+def test_an_ill_conditioned_component_is_certified(strict, monkeypatch):
+    """Fewer samples than variables and a small penalty."""
+    monkeypatch.setattr(array_api, "SMALL", 1)
+    S, alpha = factor_covariance(30, 12, seed=59), 0.02
+    found = sparse_precision(strict(S), alpha, tol=1e-6)
+    assert found.duality_gap <= 30e-6
+    assert found.objective == pytest.approx(
+        sparse_precision(S, alpha, tol=1e-8).objective, abs=4e-5
     )
-    monkeypatch.setattr(
-        array_api, "newton_along_path", lambda problem, goal, effort: outcome(effort, goal)
-    )
-    if succeeds == 3:
-        with pytest.raises(NotCertifiedError, match=r"stands at 1\.0e-03 per variable"):
-            array_api._solve_large(problem, 1e-3, None)
-        succeeds = 2
-    else:
-        assert array_api._solve_large(problem, 1e-3, None).n_iter == succeeds + 1
-    assert tried == [QUICK, STEADY, THOROUGH][: succeeds + 1]
 
 
-def test_blocks_are_taken_and_placed(put):
-    matrix = np.arange(25.0).reshape(5, 5)
-    index = np.array([3, 0, 4])
-    block = array_api._block(put(matrix), index)
-    assert_array_equal(to_numpy(block), matrix[np.ix_(index, index)])
-    assert_array_equal(to_numpy(array_api._columns(put(matrix), index)), matrix[:, index])
-    new = np.arange(100.0, 109.0).reshape(3, 3)
-    diagonal = np.diag(np.arange(1.0, 6.0))
-    expected = diagonal.copy()
-    expected[np.ix_(index, index)] = new
-    assert_array_equal(to_numpy(array_api._placed(put(diagonal), index, put(new))), expected)
+def test_a_problem_without_a_solution_is_refused(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(array_api, "SMALL", 1)
+    with pytest.raises(NotCertifiedError, match="increase alpha"):
+        sparse_precision(torch.asarray(np.array([[1.0, 2.0], [2.0, 1.0]])), 0.1)
 
 
-def test_a_part_of_a_problem(strict):
-    S = factor_covariance(5, 20, seed=57)
-    alpha = np.full((5, 5), 0.1) + np.diag(np.arange(5.0))
-    index = np.array([1, 4])
-    for penalty, expected in ((alpha, alpha[np.ix_(index, index)]), (0.1, [[0.1, 0.1]])):
-        part = array_api._restrict(array_api._checked(strict(S), penalty, True), index)
-        assert_array_equal(to_numpy(part.covariance), S[np.ix_(index, index)])
-        assert_array_equal(to_numpy(part.alpha), expected)
-        added = np.diagonal(np.broadcast_to(penalty, (5, 5)))
-        assert_allclose(to_numpy(part.diagonal), (np.diagonal(S) + added)[index])
-    whole = array_api._checked(strict(S), 0.1, False)
-    assert array_api._restrict(whole, np.arange(5)) is whole
+def test_a_start_in_other_memory_is_refused(strict):
+    with pytest.raises(ValueError, match="init lives in other memory than S"):
+        sparse_precision(strict(np.eye(3)), 0.1, init=sparse_precision(np.eye(3), 0.1))

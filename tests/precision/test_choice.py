@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mnpca import sparse_precision
-from mnpca.precision import choice, choose_penalty
+from mnpca.precision import choose_penalty
 
 from .reference import chain_covariance
 
@@ -70,14 +70,3 @@ def test_bad_input_is_named(n, criterion, message):
     with pytest.raises(ValueError, match=message):
         choose_penalty(np.eye(2), n, criterion)
     assert choose_penalty(np.eye(2), 1).alpha == 0.0
-
-
-def test_sweeps_are_limited_as_asked(monkeypatch):
-    given = []
-    walk = choice.Walk
-    monkeypatch.setattr(
-        choice, "Walk", lambda *args, **options: given.append((args, options)) or walk(*args)
-    )
-    choose_penalty(chain_covariance(4, 30, seed=72), 30, tol=1e-3, max_iter=7)
-    assert given[0][0][1:] == (False, 1e-3)
-    assert given[0][1] == {"max_iter": 7}

@@ -5,8 +5,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from sklearn.covariance import graphical_lasso
 
 from mnpca import sparse_precision
+from mnpca.precision import NotCertifiedError
 
 from .reference import (
     admm,
@@ -108,6 +110,15 @@ def test_default_tolerance_is_certified_on_singular_input(S, exponent, diagonal)
     assert np.linalg.eigvalsh(T / np.outer(size, size)).min() > 0
 
 
+@pytest.mark.parametrize("alpha", [0.1, 0.3])
+@pytest.mark.parametrize("make", [chain_covariance, factor_covariance])
+def test_agrees_with_scikit_learn(make, alpha):
+    S = make(25, 100, seed=9)
+    expected = graphical_lasso(S, alpha, tol=1e-6, enet_tol=1e-8, max_iter=500)[1]
+    T = sparse_precision(S, alpha, tol=1e-10).precision.toarray()
+    assert_allclose(T, expected, atol=1e-4)
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
 def test_extreme_scales(scale):
     S = factor_covariance(40, 25, seed=1)
@@ -207,16 +218,74 @@ def test_the_input_is_not_changed():
     assert np.array_equal(S, before)
 
 
-def test_a_warm_start_reaches_the_same_solution_sooner():
-    S = factor_covariance(100, 80, seed=7)
-    cold = sparse_precision(S, 0.2, tol=1e-8)
-    warm = sparse_precision(1.02 * S, 0.2, tol=1e-8, init=cold)
-    again = sparse_precision(1.02 * S, 0.2, tol=1e-8)
-    assert warm.objective == pytest.approx(again.objective, abs=2e-6)
-    assert warm.n_iter < again.n_iter
-    # A start from other components: those of a much larger penalty.
-    other = sparse_precision(S, 0.2, tol=1e-8, init=sparse_precision(S, 1.5))
-    assert other.objective == pytest.approx(cold.objective, abs=2e-6)
+def test_masked_and_complex_covariances_are_refused():
+    masked = np.ma.masked_invalid([[1.0, np.nan], [np.nan, 1.0]])
+    for S in (masked, np.eye(2) * 1j):
+        with pytest.raises(ValueError, match="complete matrix of real numbers"):
+            sparse_precision(S, 0.1)
+
+
+@pytest.mark.parametrize("decades", [0, 6])
+def test_halves_are_averaged_or_refused_in_the_units_of_their_variables(decades):
+    unit = np.logspace(-decades, decades, 20)
+    S = chain_covariance(20, 60, seed=35) * np.outer(unit, unit)
+    alpha = 0.2 * np.outer(unit, unit)
+    uneven = S.copy()
+    uneven[np.triu_indices(20, 1)] *= 1 + 1e-7
+    result = sparse_precision(uneven, alpha, tol=1e-9)
+    even = sparse_precision((uneven + uneven.T) / 2, alpha, tol=1e-9)
+    assert np.array_equal(result.precision.toarray(), even.precision.toarray())
+    S[17, 3] += 3e-6 * unit[17] * unit[3]
+    with pytest.raises(ValueError, match=r"symmetric; entries \(3, 17\) and \(17, 3\)"):
+        sparse_precision(S, alpha)
+
+
+@pytest.mark.parametrize("at", [(0, 0), (3, 14), (14, 3)])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_entry_that_is_not_finite_is_named(at, value):
+    S = chain_covariance(15, 60, seed=36)
+    S[at] = value
+    with pytest.raises(ValueError, match=rf"entry \({min(at)}, {max(at)}\) is not"):
+        sparse_precision(S, 0.1)
+
+
+# ---- components -------------------------------------------------------------------------------
+
+
+def test_an_entry_as_large_as_its_penalty_is_no_edge():
+    S = np.eye(4)
+    S[0, 3] = S[3, 0] = 0.5
+    S[1, 2] = S[2, 1] = -0.6
+    result = sparse_precision(S, 0.5)
+    assert [component.tolist() for component in result.components] == [[0], [1, 2], [3]]
+    assert result.labels.tolist() == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("density", [0.005, 0.02, 0.1])
+def test_components_are_those_of_the_solution_and_solved_alone(density):
+    rng = np.random.default_rng(37)
+    S = chain_covariance(60, 200, seed=37)
+    S = (S + S.T) / 2
+    edges = np.triu(rng.random((60, 60)) < density, 1)
+    alpha = np.where(edges | edges.T, 0.5 * np.abs(S), np.abs(S) + 1e-3)
+    result = sparse_precision(S, alpha, tol=1e-8)
+    T = result.precision.toarray()
+    assert not np.any(T[result.labels[:, None] != result.labels])
+    assert optimality_error(S, penalty_matrix(alpha, 60, False), T) < 1e-4
+    total = 0.0
+    for component in result.components:
+        block = np.ix_(component, component)
+        alone = sparse_precision(S[block], alpha[block], tol=1e-8)
+        assert len(alone.components) == 1
+        assert_allclose(T[block], alone.precision.toarray(), rtol=1e-7, atol=1e-9)
+        total += alone.objective
+    assert_allclose(result.objective, total)
+
+
+def test_a_pair_is_the_inverse_of_the_thresholded_covariance():
+    result = sparse_precision([[2.0, -0.9], [-0.9, 3.0]], 0.4)
+    assert_allclose(result.precision.toarray(), np.linalg.inv([[2.0, -0.5], [-0.5, 3.0]]))
+    assert result.duality_gap <= 1e-14
 
 
 def test_large_components_in_parallel_are_solved_as_alone():
@@ -227,3 +296,54 @@ def test_large_components_in_parallel_are_solved_as_alone():
     alone = sparse_precision(block, 0.3)
     assert_allclose(result.precision.toarray()[::2, ::2], alone.precision.toarray())
     assert_allclose(result.objective, 2 * alone.objective)
+
+
+# ---- ill-conditioned problems, which second-order steps solve ----------------------------------
+
+
+@pytest.mark.parametrize("p", [40, 130])
+def test_few_sweeps_leave_the_rest_to_second_order_steps(p):
+    S = factor_covariance(p, 30, seed=36)
+    few = sparse_precision(S, 0.2, tol=1e-7, max_iter=1)
+    many = sparse_precision(S, 0.2, tol=1e-7)
+    assert few.duality_gap <= 1e-7 * p
+    assert_allclose(few.objective, many.objective, atol=2e-7 * p)
+    T = few.precision.toarray()
+    assert_allclose(T, T.T, rtol=1e-10)
+    assert np.count_nonzero(T) < p**2
+    assert optimality_error(S, penalty_matrix(0.2, p, False), T) < 1e-2
+    assert_allclose(few.objective, objective(S, penalty_matrix(0.2, p, False), T), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [3, 29, 32])
+@pytest.mark.parametrize("exponent", [-6, -5, -4])
+def test_few_samples_a_copy_and_a_tiny_penalty(seed, exponent):
+    rng = np.random.default_rng(seed)
+    p, n = rng.integers(2, 13), rng.integers(1, 25)
+    X = rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
+    X[:, -1] = X[:, 0]
+    S = X.T @ X / n
+    result = sparse_precision(S, 10.0**exponent * np.diagonal(S).mean())
+    assert result.duality_gap <= 1e-4 * p
+    assert np.linalg.eigvalsh(result.precision.toarray()).min() > 0
+
+
+@pytest.mark.parametrize("share", [1e-1, 1e-3])
+def test_units_over_many_decades(share):
+    rng = np.random.default_rng(42)
+    X = rng.standard_normal((15, 30)) * 10.0 ** rng.uniform(-4, 4, 30)
+    S = X.T @ X / 15
+    result = sparse_precision(S, share * np.median(np.diagonal(S)))
+    assert result.duality_gap <= 1e-4 * 30
+
+
+def test_an_indefinite_covariance_is_solved_where_the_penalty_allows_and_refused_elsewhere():
+    S = np.array([[1.0, 1.2, 0.0], [1.2, 1.0, 0.3], [0.0, 0.3, 1.0]])
+    result = sparse_precision(S, 0.4, tol=1e-8)
+    assert optimality_error(S, penalty_matrix(0.4, 3, False), result.precision.toarray()) < 1e-3
+    with pytest.raises(NotCertifiedError, match="increase alpha"):
+        sparse_precision(S, 0.1)
+    large = factor_covariance(120, 200, seed=10)
+    large[0, 1] = large[1, 0] = 2 * np.sqrt(large[0, 0] * large[1, 1])
+    with pytest.raises(NotCertifiedError, match="increase alpha"):
+        sparse_precision(large, 0.1)

@@ -3,9 +3,9 @@
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
-from scipy.sparse.csgraph import connected_components
 from sklearn.utils import Bunch, check_random_state
 
+from mnpca._components import group_by_label, label_components
 from mnpca.datasets._precision import random_sparse_precision
 
 #: Unit-variance entries of the white matrix behind the noise, by name.
@@ -69,13 +69,10 @@ def color_rows(precision, white):
 def upper_factors(precision):
     """Yield (items, U) with U upper triangular and U U' the block, by component of several."""
     precision = sp.csr_array(precision)
-    n_components, label = connected_components(precision, directed=False)
-    order = np.argsort(label, kind="stable")
-    bounds = np.concatenate([[0], np.cumsum(np.bincount(label, minlength=n_components))])
-    for c in np.flatnonzero(np.diff(bounds) > 1):
-        items = order[bounds[c] : bounds[c + 1]]
-        block = precision[items][:, items].toarray()
-        yield items, cholesky(block[::-1, ::-1], lower=True)[::-1, ::-1]
+    for items in group_by_label(label_components(precision)):
+        if len(items) > 1:
+            block = precision[items][:, items].toarray()
+            yield items, cholesky(block[::-1, ::-1], lower=True)[::-1, ::-1]
 
 
 def check_sizes(row_precision, col_precision, shape):

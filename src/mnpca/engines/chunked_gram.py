@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
 from mnpca.engines.base import Pairs
@@ -229,7 +229,7 @@ def component_groups(
     Returns the items of every group and the precision among them: with all of a component at
     hand, products with the precision need no other rows.
     """
-    _, label = connected_components(precision, directed=False)
+    label = label_components(precision)
     order = np.argsort(label, kind="stable")
     ordered = precision[order][:, order]
     bounds = [0, *cut(_run_ends(label[order]), block_rows(width))]
@@ -261,8 +261,7 @@ def _components(mix: sp.csr_array) -> IntArray:
     """Label the rows of a sparse matrix so that rows with a column in common agree."""
     n_rows = mix.shape[0]
     both_sides = sp.block_array([[None, mix], [mix.T, None]], format="csr")
-    _, label = connected_components(both_sides, directed=False)
-    return np.asarray(label[:n_rows])
+    return label_components(both_sides)[:n_rows]
 
 
 def _mixed_rows(rows: Rows, mix: sp.csr_array, label: IntArray) -> Rows:

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mnpca.estimators._graph import precision_graph
 from mnpca.estimators._saving import SaveMixin
 from mnpca.estimators._validation import representable, validate_training
 from mnpca.model.sparse import logdet
@@ -35,8 +36,8 @@ class SparsePrecision(SaveMixin, BaseEstimator):
     tol : float, default=1e-4
         Largest duality gap, divided by the number of features.
     max_iter : int, default=1000
-        Sweeps over the columns of a connected component before dearer second-order steps take
-        over; the tolerance is the same.
+        Sweeps over the columns of a connected component of at most 100 features before dearer
+        second-order steps take over; the tolerance is the same.
     verbose : int, default=0
         1 prints the penalties tried and the result.
     random_state : None or int, default=None
@@ -167,6 +168,25 @@ class SparsePrecision(SaveMixin, BaseEstimator):
             f"{name} penalty {self.alpha_:.4g}: {edges} edges, objective {self.objective_:.6f}, "
             f"duality gap at most {self.duality_gap_:.1e} after {self.n_iter_} sweeps"
         )
+
+    def noise_graph(self, side="columns"):
+        """Return the network among features as a networkx graph.
+
+        Parameters
+        ----------
+        side : {"columns"}, default="columns"
+            Rows are independent here, so that there is no network among them.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes carry the names of the features (their numbers where the data had none); edges
+            carry ``precision`` and ``partial_correlation``.
+        """
+        check_is_fitted(self)
+        if side != "columns":
+            raise ValueError(f'side must be "columns", got {side!r}: rows are independent here.')
+        return precision_graph(self.precision_, getattr(self, "feature_names_in_", None))
 
     def score_samples(self, X):
         """Log-likelihood of each row.

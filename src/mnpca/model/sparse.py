@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from mnpca._components import group_by_label, label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import cholesky, is_foreign_array
 from mnpca.engines.arrays import logdet as dense_logdet
@@ -14,10 +14,7 @@ from mnpca.engines.arrays import logdet as dense_logdet
 
 def components(matrix: sp.csr_array) -> list[IntArray]:
     """Return the items of each connected component, in increasing order."""
-    count, label = connected_components(matrix, directed=False)
-    order = np.argsort(label, kind="stable")
-    bounds = np.cumsum(np.bincount(label, minlength=count))[:-1]
-    return np.split(order, bounds)
+    return group_by_label(label_components(matrix))
 
 
 def blocks(matrix: sp.csr_array) -> Iterator[tuple[IntArray, FloatArray]]:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import Engine, engine_for
 from mnpca.model.low_rank import LowRank
@@ -224,10 +224,8 @@ def _whitened_residual(
 
 def _root_rows(precision: sp.csr_array, items: IntArray) -> sp.csr_array:
     """Rows `items` of F' where ``P = F F'`` with F lower triangular, by connected component."""
-    count, label = connected_components(precision, directed=False)
-    touched = np.zeros(count, dtype=bool)
-    touched[label[items]] = True
-    members = np.flatnonzero(touched[label])
+    label = label_components(precision)
+    members = np.flatnonzero(np.isin(label, label[items]))
     part = sp.csr_array(precision[members][:, members])
     root = sp.lil_array(part.shape)
     root.setdiag(np.sqrt(part.diagonal()))

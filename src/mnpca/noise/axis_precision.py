@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.thin import duplicate, rotate_components, weigh
 
@@ -250,12 +250,11 @@ def _function_of_blocks(
 
 def _components_by_size(precision: sp.csr_array) -> list[IntArray]:
     """Items of the components with at least two items: one c x s array per size s."""
-    count, label = connected_components(precision, directed=False)
-    sizes = np.bincount(label, minlength=count)
+    label = label_components(precision)
+    sizes = np.bincount(label)
     order = np.argsort(label, kind="stable")
-    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    wanted = np.unique(sizes[sizes > 1])
-    return [order[first[sizes == s][:, None] + np.arange(s)] for s in wanted]
+    size_of = sizes[label[order]]
+    return [order[size_of == s].reshape(-1, s) for s in np.unique(sizes[sizes > 1])]
 
 
 def _dense_blocks(precision: sp.csr_array, items: IntArray) -> FloatArray:

@@ -3,8 +3,7 @@
 A search makes hundreds of these fits, on up to a million items in thousands of small components,
 of a matrix that is never formed, and none may fail. So this one sweeps over all components in one
 compiled loop to a rough accuracy, clips regressions that are almost singular, and repairs what is
-not definite. `mnpca.precision.refit_on_support` is the exact solution of the same problem: of a
-whole matrix, to a certified duality gap, with an error where there is no maximum.
+not definite.
 """
 
 from functools import cached_property

@@ -1,9 +1,8 @@
-"""Sparse precision estimation: screening, block descent, certificate, path, refit."""
+"""Sparse precision estimation: screening, block descent, certificate, path, choice of penalty."""
 
-from mnpca.precision.choice import Choice, choose_penalty
+from mnpca.precision.choice import Choice, choose_penalty, criterion_along_path
 from mnpca.precision.path import sparse_precision_path
 from mnpca.precision.problem import NotCertifiedError
-from mnpca.precision.refit import refit_on_support
 from mnpca.precision.result import PrecisionResult
 from mnpca.precision.solve import sparse_precision
 
@@ -12,7 +11,7 @@ __all__ = [
     "NotCertifiedError",
     "PrecisionResult",
     "choose_penalty",
-    "refit_on_support",
+    "criterion_along_path",
     "sparse_precision",
     "sparse_precision_path",
 ]

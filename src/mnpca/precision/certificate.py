@@ -6,38 +6,62 @@ tr(S T) + |alpha o T|_1 = tr(T W), so that the gap of the pair is the sum of l -
 the eigenvalues l of T W - I. There are two ways to it:
 
 - by factors: one Cholesky factorization each for logdet T and logdet W;
-- by the product T W, which is cheaper for a sparse T. With T or W definite the eigenvalues are
-  real, their squares add up to q^2 = tr((T W - I)^2), and (l - log(1 + l)) / l^2 falls with l: the
-  gap is at most -q - log(1 - q). The Frobenius norm of T W - I, in any units of the variables,
-  is an upper bound on q.
+- by the product T W, which is cheaper for a sparse T. With T definite the eigenvalues are real,
+  their squares add up to q^2 = tr((T W - I)^2), and (l - log(1 + l)) / l^2 falls with l: the gap
+  is at most -q - log(1 - q). The Frobenius norm of T W - I, in any units of the variables, is an
+  upper bound on q, and a row sum of absolute values one on every l.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import lapack
 
-from mnpca.precision._kernels.certificate import (
-    distance_from_inverse,
-    fill_dual,
-    fill_primal,
-    largest_gap,
-    make_feasible,
-    support_size,
-    to_csr,
-    trace_of_square,
-)
-from mnpca.precision._types import Array
-from mnpca.precision.iterate import Iterate, Sparse
+from mnpca._typing import FloatArray, IntArray
+from mnpca.precision._kernels.certificate import distance_from_inverse, fill_dual, to_csr
 from mnpca.precision.problem import Problem
-from mnpca.precision.result import log_determinant
 
 # Up to this share of nonzeros a product with T costs less than a factorization.
 SPARSE = 1.0 / 12.0
-# A bound of so many times the gap to reach falls below it in a sweep, which costs less than the two
-# factorizations that tell the gap itself.
-NEARLY = 2.0
+# Rows of a matrix that are multiplied with columns at once: these fit the processor's cache.
+TILE = 64
+
+
+@dataclass(eq=False)
+class Iterate:
+    """Working covariance W, regressions B (by rows) and conditional precisions theta."""
+
+    W: FloatArray
+    B: FloatArray
+    theta: FloatArray
+
+    @classmethod
+    def of(cls, T: FloatArray, W: FloatArray) -> Iterate:
+        """Return the iterate of a dense precision."""
+        theta = np.diagonal(T).copy()
+        B = -T / theta[:, None]
+        np.fill_diagonal(B, 0.0)
+        return cls(W, B, theta)
+
+    def to_precision(self) -> Sparse:
+        """Return the symmetric precision of the regressions."""
+        return Sparse(*to_csr(self.B, self.theta))
+
+
+class Sparse(NamedTuple):
+    """A symmetric matrix by its compressed rows."""
+
+    indptr: IntArray
+    columns: IntArray
+    values: FloatArray
+
+    @property
+    def rows(self) -> IntArray:
+        """Row of each entry."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,120 +72,103 @@ class Certificate:
     ----------
     precision : Sparse
         The primal point T.
-    cost : float
-        tr(S T) + |alpha o T|_1.
-    logdet : float
-        Log-determinant of T; nan if T is known to be definite without it, -inf if T is not.
+    value : float
+        Objective at T; inf if T is not positive definite, or not known to be.
     gap : float
-        Upper bound on the distance of T's objective from the optimum; inf if there is none.
+        Upper bound on the distance of the value from the optimum; inf if there is none.
     estimate : float
         The gap as far as known, for the decision how to go on.
-    definite : bool
-        Whether the iterate's W is known to be positive definite.
     dual : float
         The best dual objective so far, where it was computed.
     """
 
     precision: Sparse
-    cost: float
-    logdet: float
+    value: float
     gap: float
     estimate: float
-    definite: bool = False
     dual: float = -np.inf
-
-    @property
-    def objective(self) -> float:
-        """Value of the problem at T; nan if the log-determinant was not computed."""
-        return self.cost - self.logdet
-
-
-def dual_value(problem: Problem, W: Array, B: Array, work: Array, enough: float) -> float:
-    """Dual objective at a feasible point near W; -inf if that is not positive definite.
-
-    B gives the support of the precision and minus its signs. A point that uses them errs by
-    second order only; where that one has less than ``enough``, W clipped is tried too, which is
-    nearer to W and so more often definite.
-    """
-    best = -np.inf
-    for on_support in (True, False):
-        fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, B, on_support, work)
-        best = max(best, log_determinant(work) + problem.size)
-        if best >= enough:
-            break
-    return best
 
 
 def certify(
-    problem: Problem, iterate: Iterate, goal: float, definite: bool, dual: float, work: Array
+    problem: Problem, iterate: Iterate, goal: float, dual: float, work: FloatArray
 ) -> Certificate:
-    """Bound the gap of an iterate, whose W is known to be positive definite or not.
+    """Bound the gap of an iterate, whose W moves to the dual point where T is sparse.
 
-    ``dual`` is the best dual objective so far. For a sparse precision the iterate gets the feasible
-    W of the pair.
+    ``dual`` is the best dual objective so far, ``work`` room for a matrix.
     """
-    if support_size(iterate.B) <= SPARSE * problem.size**2:
-        return _by_product(problem, iterate, goal, definite, work)
-    return by_factors(problem, iterate, goal, dual, work)
-
-
-def move_to_feasible(
-    problem: Problem, W: Array, precision: Sparse
-) -> tuple[float, Array, float, float]:
-    """Move W to the dual point that belongs to a precision; see the kernel."""
-    S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
-    cost, parts, moved, size = make_feasible(S, alpha, diagonal, *precision, W)
-    return float(cost), parts, float(moved), float(size)
-
-
-def _by_product(
-    problem: Problem, iterate: Iterate, goal: float, definite: bool, work: Array
-) -> Certificate:
-    B, theta = iterate.B, iterate.theta
-    precision = Sparse(*to_csr(B, theta))
-    cost, _, moved, size = move_to_feasible(problem, iterate.W, precision)
-    # The rows are needed together only if their norms will not do, which is likely without this.
-    out = work[:1] if definite else work
-    alike = np.ones_like(theta)
-    parts, spread = distance_from_inverse(*precision, theta, iterate.W, alike, out)
-    square = float(parts.sum())
-    distance = np.sqrt(square)
-    # |X| < 1 makes T W = I + X and so T W + W T definite in its symmetric part, and T and W have
-    # the same inertia (Lyapunov). For W before its move, X is at most this sum.
-    definite = definite and distance + size * moved < 1.0
-    gap = largest_gap(distance, spread)
-    if definite and gap <= goal:
-        return Certificate(precision, cost, np.nan, gap, gap, definite)
+    T = iterate.to_precision()
+    if len(T.values) > SPARSE * problem.size**2:
+        return _by_factors(problem, iterate.W, T, goal, dual, work)
+    W = iterate.W
+    fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, *T, True, W)
+    square, spread = distance_from_inverse(*T, iterate.theta, W, work)
+    gap = largest_gap(np.sqrt(square), spread)
     if gap > goal:
-        if len(out) < len(work):
-            distance_from_inverse(*precision, theta, iterate.W, alike, work)
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
-        square = min(square, abs(trace_of_square(work)))
+        square = min(square, abs(_trace_of_square(work)))
         gap = largest_gap(np.sqrt(square), spread)
-        if definite and gap <= goal:
-            return Certificate(precision, cost, np.nan, gap, gap, definite)
-        estimate = 0.5 * square
-        if estimate > goal or (definite and gap <= NEARLY * goal):
-            return Certificate(precision, cost, np.nan, np.inf, estimate, definite)
-    fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work)
-    logdet = log_determinant(work)
-    if logdet == -np.inf:
-        return Certificate(precision, cost, logdet, np.inf, np.inf)
-    if gap > goal:
-        np.copyto(work, iterate.W)
-        gap = max(cost - logdet - log_determinant(work) - problem.size, 0.0)
-    return Certificate(precision, cost, logdet, gap, gap, definite=gap < np.inf)
+        if 0.5 * square > goal:
+            return Certificate(T, np.inf, np.inf, 0.5 * square)
+    value = _value(problem, T, work)
+    if value == np.inf:
+        gap = np.inf
+    elif gap > goal:
+        np.copyto(work, W)
+        gap = max(value - log_determinant(work) - problem.size, 0.0)
+    return Certificate(T, value, gap, gap)
 
 
-def by_factors(
-    problem: Problem, iterate: Iterate, goal: float, dual: float, work: Array
+def _by_factors(
+    problem: Problem, W: FloatArray, T: Sparse, goal: float, dual: float, work: FloatArray
 ) -> Certificate:
-    """Bound the gap of an iterate by two factorizations, given the best dual objective so far."""
-    B, theta = iterate.B, iterate.theta
-    cost = float(fill_primal(problem.covariance, problem.alpha, problem.diagonal, B, theta, work))
-    logdet = log_determinant(work)
-    value = cost - logdet
-    dual = max(dual, dual_value(problem, iterate.W, B, work, value - goal))
+    """Bound the gap by two factorizations, or by three.
+
+    A dual point with the signs of T errs by second order only. Where it is not good enough, W
+    clipped is tried too, which is nearer to W and so more often definite.
+    """
+    value = _value(problem, T, work)
+    for on_support in (True, False):
+        fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, *T, on_support, work)
+        dual = max(dual, log_determinant(work) + problem.size)
+        if value - dual <= goal:
+            break
     gap = max(value - dual, 0.0)
-    precision = Sparse(*to_csr(B, theta))
-    return Certificate(precision, cost, logdet, gap, gap, dual=dual)
+    return Certificate(T, value, gap, gap, dual)
+
+
+def _value(problem: Problem, T: Sparse, work: FloatArray) -> float:
+    """Return the objective, inf where T is not positive definite."""
+    rows, columns, values = T.rows, T.columns, T.values
+    off = rows != columns
+    i, j, x = rows[off], columns[off], values[off]
+    penalty = problem.alpha[0, 0] if len(problem.alpha) == 1 else problem.alpha[i, j]
+    cost = problem.covariance[i, j] @ x + np.sum(penalty * np.abs(x))
+    work[:] = 0.0
+    work[rows, columns] = values
+    # The diagonal's penalty is part of ``diagonal``.
+    return float(cost + problem.diagonal @ values[~off]) - log_determinant(work)
+
+
+def largest_gap(distance: float, radius: float) -> float:
+    """Return the largest gap of a pair with eigenvalues up to radius and this root of squares.
+
+    These are the eigenvalues of T W - I, none of which is larger than the root of the sum of their
+    squares. The gap is infinite where they may reach -1.
+    """
+    largest = min(distance, radius)
+    if largest == 0.0 or not largest < 1.0:
+        return 0.0 if largest == 0.0 else np.inf
+    return float((distance / largest) ** 2 * (-largest - np.log1p(-largest)))
+
+
+def _trace_of_square(X: FloatArray) -> float:
+    """Return tr(X X), tile by tile."""
+    starts = range(0, len(X), TILE)
+    return float(sum(np.sum(X[i : i + TILE] * X[:, i : i + TILE].T) for i in starts))
+
+
+def log_determinant(lower: FloatArray) -> float:
+    """Log-determinant from the lower triangle (overwritten), or -inf if not positive definite."""
+    # The C-ordered lower triangle is the Fortran-ordered upper one, so nothing is copied.
+    factor, info = lapack.dpotrf(lower.T, lower=0, overwrite_a=1, clean=0)
+    return -np.inf if info != 0 else 2.0 * float(np.log(np.diagonal(factor)).sum())

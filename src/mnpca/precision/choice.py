@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mnpca.precision._types import Array
+from mnpca._typing import FloatArray, IntArray
+from mnpca.engines.arrays import is_foreign_array, namespace
 from mnpca.precision.block_descent import MAX_TOTAL
-from mnpca.precision.path import Walk
+from mnpca.precision.path import solve_along
 from mnpca.precision.problem import check_covariance
 from mnpca.precision.result import PrecisionResult
 
@@ -24,10 +25,11 @@ GAMMA = {"bic": 0.0, "ebic": 0.5}
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Penalties tried (falling), the criterion at each, the best one and its result."""
+    """Penalties tried, the criterion and the edges at each, the best penalty and its result."""
 
-    alphas: Array
-    criterion: Array
+    alphas: FloatArray
+    criterion: FloatArray
+    n_edges: IntArray
     alpha: float
     result: PrecisionResult
 
@@ -76,26 +78,59 @@ def choose_penalty(
         raise ValueError(f"criterion must be one of {sorted(GAMMA)}, got {criterion!r}.")
     if not 1 <= n_samples < np.inf:
         raise ValueError(f"n_samples must be a positive number, got {n_samples!r}.")
-    p = len(S)
-    off = S - np.diag(np.diagonal(S))
-    largest = float(np.abs(off).max())
+    largest = float(np.abs(S - np.diag(np.diagonal(S))).max())
     # Nothing to choose between variables that are all uncorrelated.
     alphas = np.geomspace(largest, SMALLEST * largest, N_PENALTIES) if largest > 0 else np.zeros(1)
-    weight = np.log(n_samples) + 4.0 * GAMMA[criterion] * np.log(p)
+    weight = (np.log(n_samples) + 4.0 * GAMMA[criterion] * np.log(len(S))) / n_samples
+    choice = criterion_along_path(
+        S,
+        alphas,
+        weight,
+        penalize_diagonal=penalize_diagonal,
+        tol=tol,
+        max_iter=max_iter,
+        patience=PATIENCE,
+    )
+    return replace(choice, criterion=n_samples * choice.criterion)
+
+
+def criterion_along_path(
+    S: Any,
+    alphas: FloatArray,
+    edge_weight: float,
+    *,
+    penalize_diagonal: bool,
+    tol: float,
+    max_iter: int = MAX_TOTAL,
+    patience: float = np.inf,
+) -> Choice:
+    """Return ``-logdet T + tr(S T) + edge_weight E`` for falling penalties, E edges, and the best.
+
+    The path ends after ``patience`` values above the best one.
+    """
     values: list[float] = []
-    best: PrecisionResult | None = None
-    walk = Walk(S, penalize_diagonal, tol, max_iter=max_iter)
-    for alpha in alphas:
-        result = walk.step(alpha)
-        size = np.abs(result.precision.data).sum()
-        if not penalize_diagonal:
-            size -= result.precision.diagonal().sum()
-        n_edges = (result.precision.nnz - p) // 2
-        values.append(n_samples * (result.objective - alpha * size) + n_edges * weight)
-        if best is None or values[-1] < min(values[:-1]):
-            best = result
-        elif len(values) - 1 - int(np.argmin(values)) >= PATIENCE:
+    edges: list[int] = []
+    best = 0
+    found = solve_along(S, alphas, penalize_diagonal, tol, max_iter=max_iter)
+    for alpha, result in zip(alphas, found, strict=False):
+        size, n_edges = _size(result.precision, penalize_diagonal)
+        edges.append(n_edges)
+        values.append(result.objective - float(alpha) * size + edge_weight * n_edges)
+        if len(values) == 1 or values[-1] < values[best]:
+            best, chosen = len(values) - 1, result
+        elif len(values) - 1 - best >= patience:
             break
-    assert best is not None
     tried = alphas[: len(values)]
-    return Choice(tried, np.array(values), float(tried[int(np.argmin(values))]), best)
+    return Choice(tried, np.array(values), np.array(edges), float(alphas[best]), chosen)
+
+
+def _size(precision: Any, with_diagonal: bool) -> tuple[float, int]:
+    """Sum of the absolute entries, with the diagonal or without, and the number of edges."""
+    if is_foreign_array(precision):
+        xp = namespace(precision)
+        n_entries = int(xp.sum(xp.astype(precision != 0, xp.int64)))
+        size, trace = float(xp.sum(xp.abs(precision))), float(xp.linalg.trace(precision))
+    else:
+        n_entries, trace = precision.nnz, float(precision.diagonal().sum())
+        size = float(np.abs(precision.data).sum())
+    return size - (0.0 if with_diagonal else trace), (n_entries - precision.shape[0]) // 2

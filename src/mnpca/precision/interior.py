@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from mnpca._typing import FloatArray, IntArray
+from mnpca.engines.arrays import cholesky, inverse, logdet
 from mnpca.precision._kernels.interior import fill_hessian
-from mnpca.precision._types import Array, Index
-from mnpca.precision.newton import NewtonPoint
-from mnpca.precision.problem import Problem
-from mnpca.precision.result import inverse, log_determinant
+from mnpca.precision.certificate import log_determinant
+from mnpca.precision.problem import Point, Problem, not_certified
 
 # The Hessian has one row per pair of variables.
 MAX_PAIRS = 5000
@@ -44,19 +44,19 @@ class _Pairs:
     ``inside`` is kept beside W, where rounding would hide a bound of a trillionth of the variances.
     """
 
-    S: Array
-    rows: Index
-    columns: Index
-    bound: Array
+    S: FloatArray
+    rows: IntArray
+    columns: IntArray
+    bound: FloatArray
 
-    def point(self, inside: Array) -> Array:
+    def point(self, inside: FloatArray) -> FloatArray:
         """Return W."""
         W = self.S.copy()
         W[self.rows, self.columns] += inside
         W[self.columns, self.rows] = W[self.rows, self.columns]
         return W
 
-    def value(self, inside: Array, barrier: float) -> float:
+    def value(self, inside: FloatArray, barrier: float) -> float:
         """Return the barrier function; -inf at a bound or where W is not definite."""
         if np.any(np.abs(inside) >= self.bound):
             return -np.inf
@@ -65,8 +65,8 @@ class _Pairs:
         return log_determinant(self.point(inside)) + barrier * float(walls.sum())
 
 
-def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint | None:
-    """Solve until the duality gap is at most goal; None if that does not succeed."""
+def solve_by_interior_point(problem: Problem, goal: float) -> Point:
+    """Solve until the duality gap is at most goal, or raise."""
     scale = np.sqrt(problem.diagonal)
     units = np.outer(scale, scale)
     S = problem.covariance / units
@@ -75,32 +75,31 @@ def solve_by_interior_point(problem: Problem, goal: float) -> NewtonPoint | None
     rows, columns = np.nonzero(np.triu(alpha > 0, 1))
     pairs = _Pairs(S, rows, columns, alpha[rows, columns])
     inside = _first_point(S, alpha)[rows, columns]
-    if log_determinant(pairs.point(inside)) == -np.inf:
-        return None
     hessian = np.zeros((len(rows), len(rows)))
-    barrier, size = FIRST_BARRIER, 1.0
+    barrier, size, slackness = FIRST_BARRIER, 1.0, np.inf
     for step in range(1, MAX_STEPS + 1):
-        T = inverse(pairs.point(inside))
+        factor = cholesky(pairs.point(inside))
+        if factor is None:
+            break
+        T = inverse(factor)
         slackness = _slackness(pairs, inside, T)
         if step > 1:
             # After a short step W is not yet where the barrier is to fall.
             barrier = min(barrier, max(FALL, 1.0 - size) * slackness)
         size, moved = _newton_step(pairs, inside, T, barrier, hessian)
         if moved is None:
-            return None
+            break
         inside = moved
         point = None
         if slackness < FIRST_BARRIER:
             point = _sparsest(S, alpha, pairs.point(inside), goal, step)
         if point is not None:
             shift = 2.0 * float(np.log(scale).sum())
-            return NewtonPoint(
-                point.T / units, point.W * units, point.value + shift, point.gap, step
-            )
-    return None
+            return Point(point.T / units, point.W * units, point.value + shift, point.gap, step)
+    raise not_certified(slackness * len(rows) / problem.size)
 
 
-def _first_point(S: Array, alpha: Array) -> Array:
+def _first_point(S: FloatArray, alpha: FloatArray) -> FloatArray:
     """Change of S that shrinks its off-diagonal by half of what the bounds allow, or less.
 
     S_ij becomes (1 - u_i) (1 - u_j) S_ij, which is as definite as S. With a u of its own, a
@@ -109,20 +108,20 @@ def _first_point(S: Array, alpha: Array) -> Array:
     off = np.abs(S - np.diag(np.diagonal(S)))
     ratio = np.divide(alpha, off, out=np.ones_like(S), where=off > 0)
     u = 0.25 * np.minimum(ratio, 1.0).min(axis=1)
-    change: Array = -S * (u + u[:, None] - np.outer(u, u))
+    change: FloatArray = -S * (u + u[:, None] - np.outer(u, u))
     np.fill_diagonal(change, 0.0)
     return change
 
 
-def _slackness(pairs: _Pairs, inside: Array, T: Array) -> float:
+def _slackness(pairs: _Pairs, inside: FloatArray, T: FloatArray) -> float:
     """Average of 2 |T_ij| times W_ij's way to the bound where T_ij belongs: the gap, by pairs."""
     pull = 2.0 * T[pairs.rows, pairs.columns]
     return float(np.sum(np.abs(pull) * pairs.bound - pull * inside)) / max(len(inside), 1)
 
 
 def _newton_step(
-    pairs: _Pairs, inside: Array, T: Array, barrier: float, hessian: Array
-) -> tuple[float, Array | None]:
+    pairs: _Pairs, inside: FloatArray, T: FloatArray, barrier: float, hessian: FloatArray
+) -> tuple[float, FloatArray | None]:
     """Length of the step and the next point; None where rounding leaves no step.
 
     The bounds' multipliers differ by 2 T_ij, and the one of the bound where W_ij does not belong
@@ -158,10 +157,14 @@ def _newton_step(
     return size, None
 
 
-def _sparsest(S: Array, alpha: Array, W: Array, goal: float, step: int) -> NewtonPoint | None:
+def _sparsest(
+    S: FloatArray, alpha: FloatArray, W: FloatArray, goal: float, step: int
+) -> Point | None:
     """Return the sparsest precision near W's inverse whose gap is at most goal, if there is one."""
-    dual = log_determinant(W.copy()) + len(W)
-    inverse_of = inverse(W.copy())
+    factor = cholesky(W)
+    if factor is None:
+        return None
+    dual, inverse_of = logdet(factor) + len(W), inverse(factor)
     for share in INSIDE:
         zero = np.abs(W - S) < share * alpha
         np.fill_diagonal(zero, False)
@@ -169,5 +172,5 @@ def _sparsest(S: Array, alpha: Array, W: Array, goal: float, step: int) -> Newto
         cost = float(np.sum(S * T) + np.sum(alpha * np.abs(T)) - np.sum(np.diagonal(alpha * T)))
         value = cost - log_determinant(T.copy())
         if value - dual <= goal:
-            return NewtonPoint(T, W, value, max(value - dual, 0.0), step)
+            return Point(T, W, value, max(value - dual, 0.0), step)
     return None

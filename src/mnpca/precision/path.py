@@ -1,21 +1,18 @@
-"""Sparse precisions along decreasing penalties, each started from the one before."""
+"""Sparse precisions along decreasing penalties, each started from the ones before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from mnpca.engines.arrays import is_foreign_array
-from mnpca.precision._types import Array, Index
-from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution
-from mnpca.precision.blocks import Component
-from mnpca.precision.problem import Problem, check_covariance, check_tolerance, make_problem
+from mnpca.precision.block_descent import MAX_TOTAL
+from mnpca.precision.problem import check_tolerance, make_problem
 from mnpca.precision.result import PrecisionResult
 from mnpca.precision.solve import check_start, solve_problem, sparse_precision
-from mnpca.precision.warm import go_on, restart
+from mnpca.precision.start import Start
 
 
 def sparse_precision_path(
@@ -58,71 +55,44 @@ def sparse_precision_path(
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must be a list of numbers, got an array of shape {alphas.shape}.")
     order = np.argsort(-alphas, kind="stable")
-    step = (
-        _steps_elsewhere(S, penalize_diagonal, tol, init)
-        if is_foreign_array(S)
-        else Walk(check_covariance(S), penalize_diagonal, tol, init).step
-    )
-    results = dict(zip(order.tolist(), map(step, alphas[order]), strict=True))
+    found = solve_along(S, alphas[order], penalize_diagonal, tol, init=init)
+    results = dict(zip(order.tolist(), found, strict=True))
     return [results[i] for i in range(alphas.size)]
 
 
-def _steps_elsewhere(
-    S: Any, penalize_diagonal: bool, tol: float, init: PrecisionResult | None
-) -> Callable[[float], PrecisionResult]:
-    """Return a function that solves for one penalty after the other, where S lives."""
+def solve_along(
+    S: Any,
+    alphas: Iterable[float],
+    penalize_diagonal: bool,
+    tol: float,
+    *,
+    init: PrecisionResult | None = None,
+    max_iter: int = MAX_TOTAL,
+) -> Iterator[PrecisionResult]:
+    """Yield the solution for one penalty after the other.
 
-    def step(alpha: float) -> PrecisionResult:
-        nonlocal init
-        init = sparse_precision(S, alpha, penalize_diagonal=penalize_diagonal, tol=tol, init=init)
-        return init
-
-    return step
-
-
-class Walk:
-    """Solutions for falling penalties, each started on the line through the two before."""
-
-    def __init__(
-        self,
-        S: Array,
-        penalize_diagonal: bool,
-        tol: float,
-        init: PrecisionResult | None = None,
-        max_iter: int = MAX_TOTAL,
-    ):
-        self.S = S
-        self.penalize_diagonal = penalize_diagonal
-        self.tol = check_tolerance(tol)
-        self.last = init
-        self.max_iter = max_iter
-        self.before: PrecisionResult | None = None
-        self.alphas: list[float] = []
-
-    def step(self, alpha: float) -> PrecisionResult:
-        """Solve for the next penalty."""
-        problem, labels = self._problem(alpha)
-        attempt: Callable[[Component, Problem, float, int], ComponentSolution | None] | None = None
-        if self.last is not None:
-            check_start(self.last, problem.size)
-            attempt = partial(restart, self.last)
-            if self.before is not None and len(set(self.alphas[-2:])) == 2:
-                t = (alpha - self.alphas[-1]) / (self.alphas[-1] - self.alphas[-2])
-                attempt = partial(go_on, self.last, self.before, t)
-        result = solve_problem(problem, labels, self.tol, attempt, self.max_iter)
-        # A result given by the user has a penalty that is not known, so no line goes through it.
-        self.before = self.last if self.alphas else None
-        self.last = result
-        self.alphas.append(alpha)
-        return result
-
-    def _problem(self, alpha: float) -> tuple[Problem, Index]:
-        """Return the problem and its components: one component stays one for smaller penalties."""
-        known = self.last is not None and self.alphas and self.last.labels.max() == 0
-        if not known or not 0 <= alpha <= self.alphas[-1]:
-            problem, labels = make_problem(self.S, alpha, self.penalize_diagonal)
-            self.S = problem.covariance
-            return problem, labels
-        assert self.last is not None
-        diagonal = np.diagonal(self.S) + (alpha if self.penalize_diagonal else 0.0)
-        return Problem(self.S, np.full((1, len(diagonal)), alpha), diagonal), self.last.labels
+    Each is started on the line through the two before, as a function of the penalty.
+    """
+    tol = check_tolerance(tol)
+    # Penalties and results so far, the last two of them.
+    known: list[float] = []
+    found: list[PrecisionResult] = []
+    for alpha in alphas:
+        last = found[-1] if found else init
+        if is_foreign_array(S):
+            options: dict[str, Any] = {"penalize_diagonal": penalize_diagonal, "tol": tol}
+            result = sparse_precision(S, alpha, init=last, max_iter=max_iter, **options)
+        else:
+            # One component stays one for smaller penalties.
+            one = found and alpha <= known[-1] and not found[-1].labels.any()
+            labels = found[-1].labels if one else None
+            problem, labels = make_problem(S, alpha, penalize_diagonal, labels)
+            S, start = problem.covariance, None
+            if last is not None:
+                check_start(last, problem.size, False)
+                start = Start(last)
+            if len(found) == 2 and known[0] != known[1]:
+                start = Start(found[1], found[0], (alpha - known[1]) / (known[1] - known[0]))
+            result = solve_problem(problem, labels, tol, start, max_iter)
+        yield result
+        known, found = [*known[-1:], alpha], [*found[-1:], result]

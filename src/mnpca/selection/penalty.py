@@ -4,9 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mnpca.engines.arrays import diagonal_matrix, is_foreign_array, namespace
-from mnpca.model.objective import absolute_sum
-from mnpca.precision import sparse_precision_path
+from mnpca.engines.arrays import diagonal_matrix, namespace
+from mnpca.precision import criterion_along_path
 
 
 @dataclass(frozen=True)
@@ -99,21 +98,15 @@ def bic_path(residual, rule="bic", *, n_matrices=1, penalize_diagonal=True, tol=
     alphas = penalty_grid(covariance, settings)
     if settings.lost and m > settings.lost:
         covariance *= m / (m - settings.lost)
-    fits = sparse_precision_path(covariance, alphas, penalize_diagonal=penalize_diagonal, tol=tol)
-    bic, n_edges = np.zeros(len(fits)), np.zeros(len(fits), dtype=int)
-    for i, (alpha, fit) in enumerate(zip(alphas, fits, strict=True)):
-        n_edges[i] = _n_edges(fit.precision)
-        misfit = fit.objective - absolute_sum(fit.precision, float(alpha), penalize_diagonal)
-        bic[i] = misfit + settings.triangles * n_edges[i] * np.log(m) / m
+    # From the largest penalty to the smallest, where every solution is a start for the next.
+    path = criterion_along_path(
+        covariance,
+        alphas[::-1],
+        settings.triangles * np.log(m) / m,
+        penalize_diagonal=penalize_diagonal,
+        tol=tol,
+    )
+    bic, n_edges = path.criterion[::-1], path.n_edges[::-1]
+    # The smaller of two penalties that are equally good.
     best = float(alphas[np.argmin(bic)])
     return {"alpha": alphas, "bic": bic, "n_edges": n_edges, "best": best}
-
-
-def _n_edges(precision):
-    """Count the entries above the diagonal of a sparse array, or of a dense one elsewhere."""
-    if is_foreign_array(precision):
-        xp = namespace(precision)
-        n_entries = int(xp.sum(xp.astype(precision != 0, xp.int64)))
-    else:
-        n_entries = precision.nnz
-    return (n_entries - precision.shape[0]) // 2

@@ -13,9 +13,7 @@ from mnpca.precision._kernels.shared import (
     add_rows,
     grow,
     padded,
-    seed,
     shuffle,
-    store,
 )
 
 # Rows of room ...
@@ -42,26 +40,6 @@ def fill_soft(S, alpha, diagonal, W):
         for j in range(p):
             x = S[i, j]
             W[i, j] = np.copysign(max(abs(x) - a[j], 0.0), x)
-        W[i, i] = diagonal[i]
-
-
-@njit(cache=True, nogil=True)
-def fill_mixed(S, alpha, diagonal, W):
-    """W = S with its off-diagonal shrunk by as much as |W - S| <= alpha allows.
-
-    Definite and feasible whenever S is semi-definite and alpha positive.
-    """
-    p = S.shape[0]
-    shared_row = alpha.shape[0] == 1
-    t = 1.0
-    for i in range(p):
-        a = alpha[0] if shared_row else alpha[i]
-        for j in range(p):
-            if j != i and t * abs(S[i, j]) > a[j]:
-                t = a[j] / abs(S[i, j])
-    for i in range(p):
-        for j in range(p):
-            W[i, j] = (1.0 - t) * S[i, j]
         W[i, i] = diagonal[i]
 
 
@@ -164,7 +142,7 @@ def _solve_column(j, s, a, W, warm, sub, room, places, stop, easy):
     coefficients. An ``easy`` column looks for variables to enter after its first lasso, which
     spares it one product with W; one whose lasso takes many passes looks before it. On return
     ``room[_G]`` is the fit W beta. Returns (decrease of the objective, its double at the solution,
-    beta'W beta, passes, active variables, buffer).
+    passes, active variables, buffer).
     """
     p = s.shape[0]
     b, done, fit, coef, g = room[_B], room[_DONE], room[_FIT], room[_COEF], room[_G]
@@ -217,14 +195,13 @@ def _solve_column(j, s, a, W, warm, sub, room, places, stop, easy):
             break
         add_rows(W, rows, coef, n_rows, p, g)
         m = _violators(s, g, a, allowed, slack, active, m)
-    value, fitted = 0.0, 0.0
+    value = 0.0
     for k in range(known):
         i = active[k]
         allowed[i] = scale[i]
         value += b[k] * (g[i] - 2.0 * s[i]) + 2.0 * a[i] * abs(b[k])
-        fitted += b[k] * g[i]
     allowed[j] = scale[j]
-    return gained, value, fitted, passes, known, sub
+    return gained, value, passes, known, sub
 
 
 @njit(cache=True, nogil=True)
@@ -253,94 +230,55 @@ def _replace_column(j, value, fit, W, theta):
         return False
     theta[j] = 1.0 / free
     fit[j] = diagonal
-    store(fit, j, W)
+    # In two loops: together they are several times slower.
+    for i in range(W.shape[0]):
+        W[j, i] = fit[i]
+    for i in range(W.shape[0]):
+        W[i, j] = fit[i]
     return True
 
 
-@njit(cache=True, nogil=True)
-def random_order(p):
-    """Return p columns in an order that looks random: in order, factor-like data would stall."""
-    order = np.arange(p)
-    shuffle(order, seed())
-    return order
-
-
 @njit(cache=True, nogil=True, fastmath=FAST)
-def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps, columns):
-    """Block coordinate descent over the given columns, in place on W, B and theta.
+def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
+    """Block coordinate descent over the columns in random order, in place on W, B and theta.
 
-    The first sweep visits them in the given order, the next ones in random order.
-    Column j solves a lasso of variable j on the others with Gram matrix W, to ``inner`` relative
-    to its conditional variance, and replaces row and column j of W by its fit. ``inner`` falls
-    a hundredfold per sweep to ``inner_last``. A sweep's progress is sum_j 2 theta_j (decrease of
-    lasso j), in units of the objective; the descent stops when that is at most ``target``.
+    In their own order factor-like data would stall. Column j solves a lasso of variable j on the
+    others with Gram matrix W, to ``inner`` relative to its conditional variance, and replaces row
+    and column j of W by its fit. ``inner`` falls a hundredfold per sweep to ``inner_last``. The
+    progress is sum_j 2 theta_j (latest decrease of lasso j), in units of the objective; after the
+    first sweep, the descent stops as soon as that is at most ``target``.
 
-    Returns (sweeps, progress, ok, definite). ok is False when a conditional variance turned
-    negative; definite says that every step kept W positive definite if it was before: the Schur
-    complement W_jj - beta'W beta of the new column was positive.
+    Returns (sweeps, progress, ok); ok is False when a conditional variance turned negative.
     """
-    order = columns.copy()
-    state = seed()
+    # A seed of its own makes results reproducible.
+    order, state = np.arange(S.shape[0]), np.array([np.uint64(88172645463325252)])
     room, places, sub = _work_arrays(W)
     b, g, active = room[_B], room[_G], places[_ACTIVE]
-    progress = np.inf
-    definite, passes = True, 0.0
+    latest = np.zeros(S.shape[0])
+    passes = 0.0
     for sweep in range(max_sweeps):
-        progress = 0.0
+        shuffle(order, state)
+        progress = latest.sum()
         for j in order:
             a = alpha[0] if alpha.shape[0] == 1 else alpha[j]
             beta = B[j]
             warm = _nonzeros(beta, active)
             for k in range(warm):
                 b[k] = beta[active[k]]
-            gained, value, fitted, count, m, sub = _solve_column(
+            gained, value, count, m, sub = _solve_column(
                 j, S[j], a, W, warm, sub, room, places, inner / theta[j], passes < _EASY
             )
             for k in range(m):
                 beta[active[k]] = b[k]
             passes += 0.1 * (count - passes)
             if not _replace_column(j, value, g, W, theta):
-                return sweep + 1, np.inf, False, False
-            definite &= W[j, j] - fitted > _POSITIVE * W[j, j]
-            progress += 2.0 * gained * theta[j]
+                return sweep + 1, np.inf, False
+            gain = 2.0 * gained * theta[j]
+            progress += gain - latest[j]
+            latest[j] = gain
+            if sweep > 0 and progress <= target:
+                return sweep + 1, progress, True
         if progress <= target:
-            return sweep + 1, progress, True, definite
+            return sweep + 1, progress, True
         inner = max(0.01 * inner, inner_last)
-        shuffle(order, state)
-    return max_sweeps, progress, True, definite
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def sweep_sparse(S, alpha, W, regressions, theta, inner, columns):
-    """One sweep over the given columns, in their order, with regressions by lists.
-
-    ``regressions`` is (start, count, near, values): variable j has the neighbors
-    ``near[start[j] : start[j] + count[j]]``; those of a column that is swept go to the end. Returns
-    the lists and whether every conditional variance stayed positive.
-    """
-    start, count, near, values = regressions
-    end = np.max(start + count)
-    room, places, sub = _work_arrays(W)
-    b, g, active = room[_B], room[_G], places[_ACTIVE]
-    passes = 0.0
-    for j in columns:
-        a = alpha[0] if alpha.shape[0] == 1 else alpha[j]
-        for k in range(count[j]):
-            active[k] = near[start[j] + k]
-            b[k] = values[start[j] + k]
-        _, value, _, n_passes, m, sub = _solve_column(
-            j, S[j], a, W, count[j], sub, room, places, inner / theta[j], passes < _EASY
-        )
-        passes += 0.1 * (n_passes - passes)
-        if not _replace_column(j, value, g, W, theta):
-            return (start, count, near, values), False
-        if end + m > len(near):
-            near = np.append(near, np.empty(len(near) + m, np.int64))
-            values = np.append(values, np.empty(len(values) + m))
-        start[j], count[j] = end, 0
-        for k in range(m):
-            if b[k] != 0.0:
-                near[end], values[end] = active[k], b[k]
-                end += 1
-        count[j] = end - start[j]
-    return (start, count, near, values), True
+    return max_sweeps, progress, True

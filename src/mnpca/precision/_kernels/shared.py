@@ -28,38 +28,6 @@ def add_rows(W, rows, coef, m, n, out):
         k += 1
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def factorize(H, m):
-    """Cholesky factor of H's leading m x m block, in place of its lower triangle.
-
-    Returns whether the block is positive definite.
-    """
-    for i in range(m):
-        for j in range(i + 1):
-            left, right = H[i], H[j]
-            total = left[j]
-            for k in range(j):
-                total -= left[k] * right[k]
-            if i > j:
-                left[j] = total / right[j]
-            elif total > 0.0:
-                left[i] = np.sqrt(total)
-            else:
-                return False
-    return True
-
-
-@njit(cache=True, nogil=True)
-def diagonal_of(indptr, columns, values):
-    """Return the diagonal of a sparse matrix."""
-    diagonal = np.zeros(len(indptr) - 1)
-    for i in range(len(diagonal)):
-        for k in range(indptr[i], indptr[i + 1]):
-            if columns[k] == i:
-                diagonal[i] = values[k]
-    return diagonal
-
-
 @njit(cache=True, nogil=True)
 def padded(m):
     """Round m up to whole vectors."""
@@ -73,43 +41,14 @@ def grow(buffer, m):
         return buffer
     n = padded(m + m // 2)
     bigger = np.empty((n, n))
-    for i in range(buffer.shape[0]):
-        for k in range(buffer.shape[1]):
-            bigger[i, k] = buffer[i, k]
+    bigger[: buffer.shape[0], : buffer.shape[1]] = buffer
     return bigger
 
 
 @njit(cache=True, nogil=True)
-def store(g, j, W):
-    """Row and column j of W = g, in two loops: together they are several times slower."""
-    for i in range(W.shape[0]):
-        W[j, i] = g[i]
-    for i in range(W.shape[0]):
-        W[i, j] = g[i]
-
-
-@njit(cache=True, nogil=True)
-def seed():
-    """State of the generator with which every descent starts, so that results are reproducible."""
-    return np.array([np.uint64(88172645463325252)])
-
-
-@njit(cache=True, nogil=True)
-def _next(state):
-    """Advance the generator; return 31 random bits."""
-    state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-    return state[0] >> np.uint64(33)
-
-
-@njit(cache=True, nogil=True)
-def uniform(state):
-    """Return a random number from 0 to 1."""
-    return np.float64(_next(state)) / 2147483648.0
-
-
-@njit(cache=True, nogil=True)
 def shuffle(order, state):
-    """Fisher-Yates with a generator of its own."""
+    """Fisher-Yates with a linear congruential generator."""
     for i in range(order.shape[0] - 1, 0, -1):
-        k = np.int64(_next(state) % np.uint64(i + 1))
+        state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        k = np.int64((state[0] >> np.uint64(33)) % np.uint64(i + 1))
         order[i], order[k] = order[k], order[i]
