@@ -9,6 +9,7 @@ from mnpca.estimators import (
     TensorMNPCA,
     WassersteinMNPCA,
 )
+from mnpca.estimators._edges import compare_edges, edge_stability
 from mnpca.estimators._saving import load
 from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.precision import sparse_precision, sparse_precision_path
@@ -25,6 +26,8 @@ __all__ = [
     "TensorMNPCA",
     "WassersteinMNPCA",
     "__version__",
+    "compare_edges",
+    "edge_stability",
     "load",
     "sparse_precision",
     "sparse_precision_path",

@@ -7,6 +7,7 @@ from mnpca.diagnostics.networks import (
     named_rows,
     network_edges,
     network_order,
+    shown_edges,
 )
 from mnpca.diagnostics.residual import Correlations, correlations, marchenko_pastur, whiten
 from mnpca.diagnostics.spectrum import Scree, scree
@@ -24,6 +25,7 @@ __all__ = [
     "network_edges",
     "network_order",
     "scree",
+    "shown_edges",
     "training_view",
     "whiten",
 ]

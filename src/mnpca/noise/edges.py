@@ -18,7 +18,7 @@ from mnpca.noise.support import Support, SupportFit
 LISTED = 20_000
 LISTED_PER_ITEM = 10
 #: Edges of the first round with a q-value up to this are in the precision of the second.
-REFIT_RATE = 0.1
+REFIT_RATE = 0.2
 #: Pairs that the spread of the statistic is measured on, at most.
 SPREAD_PAIRS = 50_000
 #: Median of the square of a standard normal variable.
@@ -59,6 +59,12 @@ class EdgeTests:
     partial_correlation: FloatArray
     noise_share: FloatArray
     level: float
+
+    @classmethod
+    def none(cls, n_items: int, n_observations: float = 1.0) -> "EdgeTests":
+        """Return no test at all, of any pair."""
+        nobody = np.zeros(0, np.int64)
+        return cls(n_items, n_observations, nobody, nobody, np.zeros(0), np.ones(n_items), 0.0)
 
     @property
     def n_pairs(self) -> int:
@@ -160,7 +166,7 @@ def q_values(p: FloatArray, n_tests: int) -> FloatArray:
     return q
 
 
-def test_edges(
+def score_edges(
     residual: FloatArray, hidden: FloatArray, precision: sp.csr_array, n_observations: float
 ) -> EdgeTests:
     """Test all pairs of items for an edge.
@@ -190,15 +196,12 @@ def test_edges(
     independent, and weak edges are missing in P. Both widen the statistic of all pairs alike.
     Most pairs have no edge, so the median of z^2 tells by how much, and m is divided by that.
 
-    Two rounds: the edges found in the first with a false discovery rate of a tenth are in P in the
+    Two rounds: the edges found in the first with a false discovery rate of a fifth are in P in the
     second.
     """
     size = len(residual)
     if n_observations < FEWEST_OBSERVATIONS or size < 2:
-        nothing = np.zeros(0, np.int64)
-        return EdgeTests(
-            size, max(n_observations, 1.0), nothing, nothing, np.zeros(0), np.ones(size), 0.0
-        )
+        return EdgeTests.none(size)
     factors = np.column_stack([residual / np.sqrt(n_observations), hidden])
     norms = np.linalg.norm(factors, axis=1)
     factors /= np.where(norms > 0.0, norms, 1.0)[:, None].astype(factors.dtype)

@@ -1,16 +1,19 @@
 """Tests of the edges of a fit: the residual that they see."""
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from mnpca._typing import FloatArray
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.edges import EdgeTests, test_edges
+from mnpca.noise.edges import EdgeTests, score_edges
 from mnpca.solvers.mnpca.fit import MNPCAFit
 
 #: Larger matrices take their normal scores from a sample of so many cells.
 SCORED_CELLS = 100_000
+#: The scores of a sample are interpolated between so many of its quantiles, up to this score.
+KNOTS = 2001
+LARGEST_SCORE = 4.5
 
 
 def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
@@ -48,13 +51,13 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
     white *= np.sqrt(max(free_rows * free_cols, 1) / max(float(np.sum(white**2)), 1e-300))
     white = white.astype(np.float32)
     repeats = row.n_repeats
-    row_tests = test_edges(
+    row_tests = score_edges(
         _side_by_side(_inverse_root(row, white), repeats),
         _side_by_side(_inverse_root(row, left) / np.sqrt(repeats), repeats),
         row.base.precision,
         free_cols * repeats,
     )
-    col_tests = test_edges(
+    col_tests = score_edges(
         np.ascontiguousarray(_inverse_root(col, white.T)),
         _inverse_root(col, right),
         col.precision,
@@ -69,9 +72,8 @@ def normal_scores(matrix: FloatArray) -> FloatArray:
         ranks = rankdata(matrix).reshape(matrix.shape)
         return np.asarray(ndtri((ranks - 0.5) / matrix.size))
     sample = np.random.default_rng(0).choice(matrix.reshape(-1), SCORED_CELLS)
-    knots, counts = np.unique(sample, return_counts=True)
-    below = np.cumsum(counts) - counts / 2
-    return np.asarray(np.interp(matrix, knots, ndtri(below / len(sample))))
+    scores = np.linspace(-LARGEST_SCORE, LARGEST_SCORE, KNOTS)
+    return np.asarray(np.interp(matrix, np.quantile(sample, ndtr(scores)), scores))
 
 
 def _root(noise: AxisPrecision, thin: FloatArray) -> FloatArray:
