@@ -39,12 +39,14 @@ def test_fit_writes_everything(run, csv, frame, tmp_path):
     np.testing.assert_allclose(components.to_numpy().T, model.components_, rtol=1e-12)
     for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
         edges = pd.read_csv(tmp_path / "out" / f"{name}.csv")
-        graph = model.noise_graph(side)
+        graph = model.noise_graph(side, fdr=0.05)
         assert len(edges) == graph.number_of_edges()
+        precision = model.row_precision_ if side == "rows" else model.col_precision_
         for edge in edges.itertuples():
-            stored = graph.edges[edge.position_1 - 1, edge.position_2 - 1]
-            assert stored["partial_correlation"] == pytest.approx(edge.partial_correlation)
-            assert stored["precision"] == pytest.approx(edge.precision)
+            i, j = edge.position_1 - 1, edge.position_2 - 1
+            for name in ("partial_correlation", "standard_error", "p", "q"):
+                assert graph.edges[i, j][name] == pytest.approx(getattr(edge, name))
+            assert precision[i, j] == pytest.approx(edge.precision)
 
 
 def test_fit_is_the_library_s_fit(run, csv, frame, tmp_path):

@@ -33,7 +33,9 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
     whitened data ``A^(1/2) (Y - 1 mean') B^(1/2)`` are projected on what is orthogonal to the
     whitened scores and mean, and to the whitened loadings. An error of the scores leaves nothing
     there without an error of the loadings too. The columns see n - k - 1 independent rows, the rows
-    p - k columns.
+    p - k columns. The fit has scaled every one of these observations to the same length over the q
+    items, so that products of two items vary by q / (q + 2) as much as those of normal variables:
+    m observations count for m (q + 2) / q.
 
     Cells of the white matrix are replaced by their normal scores: these are the cells themselves
     where the noise is normal, and heavy tails do not pass for edges where it is not.
@@ -55,13 +57,13 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
         _side_by_side(_inverse_root(row, white), repeats),
         _side_by_side(_inverse_root(row, left) / np.sqrt(repeats), repeats),
         row.base.precision,
-        free_cols * repeats,
+        free_cols * repeats * (n + 2) / n,
     )
     col_tests = score_edges(
         np.ascontiguousarray(_inverse_root(col, white.T)),
         _inverse_root(col, right),
         col.precision,
-        free_rows,
+        free_rows * (p + 2) / p,
     )
     return row_tests, col_tests
 
