@@ -280,17 +280,19 @@ def print_stocks(file):
 
 def print_cells(names, seeds, rank, options):
     head = "  ".join(f"{rate:4.2f}" for rate in RATES)
-    print(f"{'cell':27s} {'axis':8s} FDP at {head} recall | fit: FDP recall | cover", end="")
+    print(f"{'cell':27s} {'axis':8s} FDP at {head} (+- at .05) recall", end="")
+    print(" | fit: FDP recall | cover", end="")
     print(" | Xia-Li: FDP recall | Chen-Liu: FDP recall" if options.rivals else "")
     for name in names:
         few = [*seeds][:10] if name == "1000x2000" else seeds
         rivals = options.rivals and name != "1000x2000"
         runs = Parallel(options.jobs)(delayed(measure)(name, seed, rank, rivals) for seed in few)
         table = np.ma.masked_invalid(runs).mean(axis=0).filled(np.nan)
-        for axis, row in zip(("rows", "columns"), table, strict=True):
+        errors_of_means = np.std(runs, axis=0)[:, 0, 0] / np.sqrt(len(runs))
+        for axis, row, error in zip(("rows", "columns"), table, errors_of_means, strict=True):
             rates = "  ".join(f"{row[k, 0]:.3f}"[1:] for k in range(3))
             print(
-                f"{name:27s} {axis:8s}        {rates}  {row[0, 1]:5.3f} |     {row[3, 0]:5.3f} "
+                f"{name:27s} {axis:8s}        {rates}  ({error:.3f})     {row[0, 1]:5.3f} |     {row[3, 0]:5.3f} "
                 f"{row[3, 1]:5.3f}  | {row[4, 0]:5.3f}"
                 + "".join(f" |         {fdp:5.3f} {recall:5.3f}" for fdp, recall in row[5:]),
                 flush=True,

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import mnpca
+from mnpca.datasets import make_paper_small
 
 FILES = {
     "scores.csv",
@@ -47,6 +48,23 @@ def test_fit_writes_everything(run, csv, frame, tmp_path):
             for name in ("partial_correlation", "standard_error", "p", "q"):
                 assert graph.edges[i, j][name] == pytest.approx(getattr(edge, name))
             assert precision[i, j] == pytest.approx(edge.precision)
+
+
+def test_tables_of_edges_have_an_error_rate(run, tmp_path):
+    data = make_paper_small(c=64, seed=0, n_samples=120, n_features=80, density=0.03)
+    pd.DataFrame(data.Y).to_csv(tmp_path / "net.csv")
+    assert run("fit", "net.csv", "-k", 2, "-o", "out").code == 0
+    model = mnpca.load(tmp_path / "out" / "model.mnpca")
+    for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
+        edges = pd.read_csv(tmp_path / "out" / f"{name}.csv")
+        table = model.edges(side)
+        assert len(edges) == len(table) > 10
+        assert edges.columns[-3:].tolist() == ["standard_error", "p", "q"]
+        assert edges["partial_correlation"].abs().is_monotonic_decreasing
+        np.testing.assert_allclose(edges["q"].sort_values(), table["q"].sort_values())
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "The false discovery rate of this network is 5%" in report
+    assert "(false discovery rate 5%)" in report
 
 
 def test_fit_is_the_library_s_fit(run, csv, frame, tmp_path):

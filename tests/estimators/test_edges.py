@@ -10,7 +10,7 @@ from scipy import stats
 import mnpca
 from mnpca import MNPCA, ModelCheckWarning, SparsePrecision, compare_edges, edge_stability
 from mnpca.datasets import make_low_rank_matrix_normal, make_paper_small
-from mnpca.estimators._edges import tests_of
+from mnpca.estimators._edges import side_tests
 
 COLUMNS = [
     *("name_1", "name_2", "node_1", "node_2"),
@@ -71,7 +71,7 @@ def test_white_noise_has_no_edge(noise):
         white = rng.normal(size=shape) if noise == "normal" else rng.standard_t(3, size=shape)
         model = MNPCA(2, noise="graph").fit(signal + white)
         for side in ("rows", "columns"):
-            tests = tests_of(model, side)
+            tests = side_tests(model, side)
             edges += (tests.q <= 0.05).any()
             squares.append(np.mean(tests.z**2))
             # Kolmogorov's distance of the p-values from uniform ones.

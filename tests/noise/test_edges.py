@@ -9,8 +9,6 @@ from mnpca.datasets import chain_precision
 from mnpca.noise import edges as module
 from mnpca.noise.edges import EdgeTests, compare_tests, q_values, score_edges, statistic
 
-NOTHING_HIDDEN = 0
-
 
 def draws(precision, m, seed):
     """Return q x m independent columns with the given precision."""
@@ -21,7 +19,7 @@ def draws(precision, m, seed):
 
 def scored(precision, m, seed, known=None):
     residual = draws(precision, m, seed)
-    hidden = np.zeros((len(residual), NOTHING_HIDDEN))
+    hidden = np.zeros((len(residual), 0))
     return score_edges(residual, hidden, sp.csr_array(precision if known is None else known), m)
 
 
@@ -106,7 +104,7 @@ def test_a_full_graph_gives_the_partial_correlations_of_the_sample():
 def _maximum_likelihood(S, allowed, sweeps=500):
     """Iterative proportional fitting on pairs (Speed and Kiiveri 1986)."""
     P = np.diag(1.0 / np.diag(S))
-    pairs = [pair for pair in zip(*np.nonzero(np.triu(allowed, 1)), strict=True)]
+    pairs = list(zip(*np.nonzero(np.triu(allowed, 1)), strict=True))
     for _ in range(sweeps):
         for pair in pairs:
             at = np.ix_(pair, pair)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca.estimators._edges import tests_of
+from mnpca.estimators._edges import side_tests
 from mnpca.estimators._graph import partial_correlations
 
 #: False discovery rate of the networks that the report and the exported tables show.
@@ -116,7 +116,7 @@ def shown_edges(model, side):
     """
     if getattr(model, "edge_tests_", None) is None:
         return network_edges(model, side)
-    precision, tests = side_precision(model, side), tests_of(model, side)
+    precision, tests = side_precision(model, side), side_tests(model, side)
     kept = np.flatnonzero(tests.q <= SHOWN_RATE)
     size = np.abs(tests.partial_correlation[kept])
     kept = kept[np.lexsort((tests.second[kept], tests.first[kept], -size))]

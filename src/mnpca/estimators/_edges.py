@@ -36,7 +36,7 @@ def restored(values):
     )
 
 
-def tests_of(model, side):
+def side_tests(model, side):
     """Return the edge tests of one side of a fitted model, or say why it has none."""
     check_is_fitted(model)
     if side not in SIDES:
@@ -61,7 +61,7 @@ def check_rate(fdr):
 
 def edge_table(model, side, fdr):
     """Return the edges of a network with the given false discovery rate; see `edges`."""
-    tests, fdr = tests_of(model, side), check_rate(fdr)
+    tests, fdr = side_tests(model, side), check_rate(fdr)
     kept = np.flatnonzero(tests.q <= fdr)
     kept = kept[np.lexsort((tests.second[kept], tests.first[kept], -np.abs(tests.z[kept])))]
     values = {
@@ -77,7 +77,7 @@ def tested_graph(model, side, fdr):
 
     table = edge_table(model, side, fdr)
     graph = nx.Graph(fdr=float(fdr))
-    for node, name in enumerate(_names(model, side, tests_of(model, side).n_items)):
+    for node, name in enumerate(_names(model, side, side_tests(model, side).n_items)):
         graph.add_node(node, name=name)
     values = ("partial_correlation", "standard_error", "z", "p", "q")
     columns = [np.asarray(table[name]).tolist() for name in ("node_1", "node_2", *values)]
@@ -152,7 +152,7 @@ def edge_stability(model, X, side="columns", *, fdr=0.05, n_splits=20, seed=0, c
     >>> bool(table["stability"].between(0, 1).all())
     True
     """
-    tests = tests_of(model, side)
+    tests = side_tests(model, side)
     if not (isinstance(n_splits, Integral) and n_splits >= 1):
         raise ValueError(f"n_splits must be a whole number, at least 1, got {n_splits!r}.")
     X = np.asarray(X)
@@ -207,7 +207,7 @@ def compare_edges(model_a, model_b, side="columns", *, fdr=0.05):
     >>> len(compare_edges(one, other))
     0
     """
-    one, other, fdr = tests_of(model_a, side), tests_of(model_b, side), check_rate(fdr)
+    one, other, fdr = side_tests(model_a, side), side_tests(model_b, side), check_rate(fdr)
     names = [_names(m, side, t.n_items) for m, t in ((model_a, one), (model_b, other))]
     if names[0] != names[1]:
         raise ValueError(

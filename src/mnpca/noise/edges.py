@@ -33,7 +33,7 @@ SMALLEST_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class EdgeTests:
-    """Tests of the pairs of one axis: has this pair an edge?
+    """Tests of the pairs of one axis for an edge.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class EdgeTests:
 
 @dataclass(frozen=True)
 class EdgeDifferences:
-    """Tests of the pairs of two networks of the same items: do their partial correlations differ?
+    """Tests of the pairs of two networks of the same items for different partial correlations.
 
     Attributes
     ----------
@@ -207,7 +207,8 @@ def score_edges(
     factors /= np.where(norms > 0.0, norms, 1.0)[:, None].astype(factors.dtype)
     correlation = FactorGram(factors, factors)
     upper = sp.coo_array(sp.triu(precision, k=1))
-    known = Pairs(*upper.coords, np.full(upper.nnz, np.inf))
+    i, j = upper.coords
+    known = Pairs(i, j, np.full(upper.nnz, np.inf))
     tests = _test(correlation, known, hidden.shape[1], n_observations)
     found = tests.q <= REFIT_RATE
     keys = tests.first[found] * size + tests.second[found]

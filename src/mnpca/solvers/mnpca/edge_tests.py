@@ -45,7 +45,7 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
     if fit.centered:
         left = np.column_stack([left, np.ones(len(left))])
     left, right = _basis(_root(row, left)), _basis(_root(col, fit.loadings))
-    white = np.asarray(Y, dtype=np.float64) - fit.mean
+    white: FloatArray = np.asarray(Y, dtype=np.float64) - fit.mean
     white = _root(col, _root(row, white).T).T
     white = _project(normal_scores(_project(white, left, right)), left, right)
     n, p = white.shape
