@@ -292,8 +292,8 @@ def print_cells(names, seeds, rank, options):
         for axis, row, error in zip(("rows", "columns"), table, errors_of_means, strict=True):
             rates = "  ".join(f"{row[k, 0]:.3f}"[1:] for k in range(3))
             print(
-                f"{name:27s} {axis:8s}        {rates}  ({error:.3f})     {row[0, 1]:5.3f} |     {row[3, 0]:5.3f} "
-                f"{row[3, 1]:5.3f}  | {row[4, 0]:5.3f}"
+                f"{name:27s} {axis:8s}        {rates}  ({error:.3f})     {row[0, 1]:5.3f} |     "
+                f"{row[3, 0]:5.3f} {row[3, 1]:5.3f}  | {row[4, 0]:5.3f}"
                 + "".join(f" |         {fdp:5.3f} {recall:5.3f}" for fdp, recall in row[5:]),
                 flush=True,
             )

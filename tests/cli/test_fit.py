@@ -158,7 +158,8 @@ def test_graphml_can_be_read_again(run, csv, tmp_path):
     graph = nx.read_graphml(tmp_path / "out" / "col_graph.graphml")
     model = mnpca.load(tmp_path / "out" / "model.mnpca")
     assert graph.number_of_nodes() == 20
-    assert graph.number_of_edges() == model.noise_graph("columns").number_of_edges()
+    tested = model.noise_graph("columns", fdr=0.05)
+    assert graph.number_of_edges() == tested.number_of_edges()
     assert graph.nodes["0"]["name"] == "feature 0"
     assert "community" in graph.nodes["0"]
 

@@ -179,6 +179,15 @@ def test_a_model_of_an_earlier_version_says_what_to_do():
     assert old.noise_graph("rows").number_of_nodes() == len(old.low_rank_.left)
 
 
+def test_data_outside_memory_have_no_tests(data, tmp_path):
+    np.save(tmp_path / "data.npy", data.Y)
+    mapped = np.load(tmp_path / "data.npy", mmap_mode="r")
+    model = MNPCA(2, noise="graph").fit(mapped)
+    assert model.noise_graph("rows").number_of_edges() > 0
+    with pytest.raises(ValueError, match="Fit it again, to a NumPy array"):
+        model.edges("rows")
+
+
 def test_stability_is_the_share_of_halves(model, data):
     told = []
     table = edge_stability(model, data.Y, "columns", n_splits=6, callback=told.append)

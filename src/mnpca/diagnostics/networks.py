@@ -108,16 +108,20 @@ def network_edges(model, side):
     return Edges(row, col, -value[order] * scale[row] * scale[col], value[order], len(scale))
 
 
-def shown_edges(model, side):
-    """Return the network to show: tested edges where the model has tests, the fit's otherwise.
+def shown_rate(model):
+    """Return the false discovery rate of the network to show, None where there are no tests."""
+    return None if getattr(model, "edge_tests_", None) is None else SHOWN_RATE
 
-    Tested edges have the false discovery rate `SHOWN_RATE`; they too are sorted by the size of the
-    partial correlation.
+
+def tested_edges(model, side, fdr):
+    """Return the tested edges with a false discovery rate; None gives the fit's edges.
+
+    Tested edges too are sorted by the size of the partial correlation.
     """
-    if getattr(model, "edge_tests_", None) is None:
+    if fdr is None:
         return network_edges(model, side)
     precision, tests = side_precision(model, side), side_tests(model, side)
-    kept = np.flatnonzero(tests.q <= SHOWN_RATE)
+    kept = np.flatnonzero(tests.q <= fdr)
     size = np.abs(tests.partial_correlation[kept])
     kept = kept[np.lexsort((tests.second[kept], tests.first[kept], -size))]
     first, second = tests.first[kept], tests.second[kept]
@@ -128,7 +132,7 @@ def shown_edges(model, side):
         np.asarray(precision[first, second]).ravel() if len(kept) else np.zeros(0),
         tests.partial_correlation[kept],
         tests.n_items,
-        SHOWN_RATE,
+        fdr,
         tests.standard_error[kept],
         tests.p[kept],
         tests.q[kept],

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mnpca.diagnostics import communities, item_names, network_order, shown_edges
+from mnpca.diagnostics import communities, item_names, network_order, shown_rate, tested_edges
 from mnpca.plots import force_layout
 from mnpca.report._numbers import short
 from mnpca.report._scores import MAX_NAME, describe_labels
@@ -17,7 +17,7 @@ MAX_ITEMS = 20_000
 
 def network_section(model, side, labels):
     """Return one network; `labels` order its heat map and color its nodes."""
-    edges = shown_edges(model, side)
+    edges = tested_edges(model, side, shown_rate(model))
     names = item_names(model, side)
     community = communities(edges)
     groups = None if labels is None else describe_labels(labels)
