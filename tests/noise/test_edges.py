@@ -200,6 +200,12 @@ def test_too_few_observations_test_nothing():
     assert len(tests.p) == len(tests.q) == 0
 
 
+def test_observations_that_are_all_alike_test_nothing():
+    residual = np.tile(np.random.default_rng(0).standard_normal((6, 1)), 20)
+    tests = score_edges(residual, np.zeros((6, 0)), sp.csr_array(sp.eye_array(6)), 20)
+    assert len(tests.p) == 0
+
+
 def test_an_item_without_noise_has_no_edge():
     residual = draws(np.eye(10), 40, 0)
     residual[3] = 0.0

@@ -273,6 +273,8 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
         precision = fit.precision()
     scores, share = _score_gram(correlation.right, precision, n_hidden)
     n_observations /= _spread(scores, known, n_observations) ** 2
+    if n_observations < FEWEST_OBSERVATIONS:
+        return EdgeTests.none(size)
     n_pairs = size * (size - 1) // 2
     level = min(1.0, max(LISTED, LISTED_PER_ITEM * size) / n_pairs)
     found = scores.large_entries(_largest_unlisted(level, n_observations))
