@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         TensorMNPCA,
         WassersteinMNPCA,
     )
+    from mnpca.estimators._edges import compare_edges, edge_stability
     from mnpca.estimators._saving import load
     from mnpca.model.whiteness import ModelCheckWarning
     from mnpca.precision import sparse_precision, sparse_precision_path
@@ -29,6 +30,8 @@ __all__ = [
     "TensorMNPCA",
     "WassersteinMNPCA",
     "__version__",
+    "compare_edges",
+    "edge_stability",
     "load",
     "sparse_precision",
     "sparse_precision_path",
@@ -37,6 +40,8 @@ __all__ = [
 #: Where names outside `mnpca.estimators` come from; all are imported when they are first used.
 _HOMES = {
     "ModelCheckWarning": "mnpca.model.whiteness",
+    "compare_edges": "mnpca.estimators._edges",
+    "edge_stability": "mnpca.estimators._edges",
     "load": "mnpca.estimators._saving",
     "sparse_precision": "mnpca.precision",
     "sparse_precision_path": "mnpca.precision",

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import mnpca
+from mnpca.datasets import make_paper_small
 
 FILES = {
     ".mnpca-files",
@@ -40,12 +41,31 @@ def test_fit_writes_everything(run, csv, frame, tmp_path):
     np.testing.assert_allclose(components.to_numpy().T, model.components_, rtol=1e-12)
     for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
         edges = pd.read_csv(tmp_path / "out" / f"{name}.csv")
-        graph = model.noise_graph(side)
+        graph = model.noise_graph(side, fdr=0.05)
         assert len(edges) == graph.number_of_edges()
+        precision = model.row_precision_ if side == "rows" else model.col_precision_
         for edge in edges.itertuples():
-            stored = graph.edges[edge.position_1 - 1, edge.position_2 - 1]
-            assert stored["partial_correlation"] == pytest.approx(edge.partial_correlation)
-            assert stored["precision"] == pytest.approx(edge.precision)
+            i, j = edge.position_1 - 1, edge.position_2 - 1
+            for name in ("partial_correlation", "standard_error", "p", "q"):
+                assert graph.edges[i, j][name] == pytest.approx(getattr(edge, name))
+            assert precision[i, j] == pytest.approx(edge.precision)
+
+
+def test_tables_of_edges_have_an_error_rate(run, tmp_path):
+    data = make_paper_small(c=64, seed=0, n_samples=120, n_features=80, density=0.03)
+    pd.DataFrame(data.Y).to_csv(tmp_path / "net.csv")
+    assert run("fit", "net.csv", "-k", 2, "-o", "out").code == 0
+    model = mnpca.load(tmp_path / "out" / "model.mnpca")
+    for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
+        edges = pd.read_csv(tmp_path / "out" / f"{name}.csv")
+        table = model.edges(side)
+        assert len(edges) == len(table) > 10
+        assert edges.columns[-3:].tolist() == ["standard_error", "p", "q"]
+        assert edges["partial_correlation"].abs().is_monotonic_decreasing
+        np.testing.assert_allclose(edges["q"].sort_values(), table["q"].sort_values())
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "The false discovery rate of this network is 5%" in report
+    assert "(false discovery rate 5%)" in report
 
 
 def test_fit_is_the_library_s_fit(run, csv, frame, tmp_path):
@@ -139,7 +159,8 @@ def test_graphml_can_be_read_again(run, csv, tmp_path):
     graph = nx.read_graphml(tmp_path / "out" / "col_graph.graphml")
     model = mnpca.load(tmp_path / "out" / "model.mnpca")
     assert graph.number_of_nodes() == 20
-    assert graph.number_of_edges() == model.noise_graph("columns").number_of_edges()
+    tested = model.noise_graph("columns", fdr=0.05)
+    assert graph.number_of_edges() == tested.number_of_edges()
     assert graph.nodes["0"]["name"] == "feature 0"
     assert "community" in graph.nodes["0"]
 

@@ -113,7 +113,7 @@ def test_rank_and_noise_are_chosen_alike(place, data):
     model = MNPCA().fit(place.put(data.Y))
     expected = MNPCA().fit(data.Y)
     assert model.n_components_ == expected.n_components_
-    assert model.noise_["structure"] == expected.noise_["structure"]
+    assert model.noise_["columns"]["structure"] == expected.noise_["columns"]["structure"]
 
 
 def test_a_model_can_be_saved(place, data, tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mnpca.cli._summary import summarize
-from mnpca.diagnostics import item_names, named_rows, network_edges
+from mnpca.diagnostics import item_names, named_rows, shown_rate, tested_edges
 from mnpca.interop.networkx import write_graphml
 from mnpca.io import write_csv
 from mnpca.report import collect, render, save_content, write_text
@@ -41,7 +41,7 @@ def export(folder, fitted, table, *, source, algorithm, scaled=False, graphml=Fa
     for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
         write_graph(folder / f"{name}.csv", model, side)
         if graphml:
-            write_graphml(model, side, folder / f"{name}.graphml")
+            write_graphml(model, side, folder / f"{name}.graphml", fdr=shown_rate(model))
     write_completed(folder, model)
     model.save(folder / MODEL_FILE)
     save_content(document, folder / CONTENT_FILE)
@@ -91,13 +91,20 @@ def write_completed(folder, model):
 def write_graph(path, model, side):
     """Write the edges of a noise network, the strongest first.
 
-    Positions (from 1) stand beside the names, because names may repeat.
+    Positions (from 1) stand beside the names, because names may repeat. Where the model has tests,
+    the edges are those with the false discovery rate `shown_rate`; otherwise they are the fit's,
+    and standard error, p and q are empty.
     """
-    names, edges = item_names(model, side), network_edges(model, side)
-    header = ["name_1", "name_2", "position_1", "position_2", "precision", "partial_correlation"]
-    columns = (edges.first, edges.second, edges.precision, edges.partial_correlation)
-    rows = (
-        [names[i], names[j], i + 1, j + 1, precision, correlation]
-        for i, j, precision, correlation in zip(*(c.tolist() for c in columns), strict=True)
+    names, edges = item_names(model, side), tested_edges(model, side, shown_rate(model))
+    values = (
+        edges.precision,
+        edges.partial_correlation,
+        *(edges.standard_error, edges.p, edges.q),
     )
-    write_csv(path, header, rows)
+    header = ["name_1", "name_2", "position_1", "position_2", "precision", "partial_correlation"]
+    columns = [[""] * len(edges) if each is None else each.tolist() for each in values]
+    rows = (
+        [names[i], names[j], i + 1, j + 1, *row]
+        for i, j, *row in zip(edges.first.tolist(), edges.second.tolist(), *columns, strict=True)
+    )
+    write_csv(path, [*header, "standard_error", "p", "q"], rows)

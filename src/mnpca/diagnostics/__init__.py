@@ -7,6 +7,8 @@ from mnpca.diagnostics.networks import (
     named_rows,
     network_edges,
     network_order,
+    shown_rate,
+    tested_edges,
 )
 from mnpca.diagnostics.residual import Correlations, correlations, marchenko_pastur, whiten
 from mnpca.diagnostics.spectrum import Scree, scree
@@ -24,6 +26,8 @@ __all__ = [
     "network_edges",
     "network_order",
     "scree",
+    "shown_rate",
+    "tested_edges",
     "training_view",
     "whiten",
 ]

@@ -1,12 +1,15 @@
 """A noise network as lists: its edges by strength, its communities, an order of its items."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca.estimators._edges import side_tests
 from mnpca.estimators._graph import partial_correlations
 
+#: False discovery rate of the networks that the report and the exported tables show.
+SHOWN_RATE = 0.05
 SIDES = ("rows", "columns")
 
 
@@ -22,6 +25,11 @@ class Edges:
         Entry of the precision matrix, and ``-P_ij / sqrt(P_ii P_jj)``.
     n_items : int
         Number of items of the network, joined or not.
+    fdr : float or None
+        False discovery rate of the network; None where the edges are those of the fit.
+    standard_error, p, q : float arrays or None
+        Of the partial correlations; None where the edges are those of the fit. An edge that was
+        found by its test and is none of the fit's has the precision 0.
     """
 
     first: np.ndarray
@@ -29,18 +37,22 @@ class Edges:
     precision: np.ndarray
     partial_correlation: np.ndarray
     n_items: int
+    fdr: float | None = None
+    standard_error: np.ndarray | None = None
+    p: np.ndarray | None = None
+    q: np.ndarray | None = None
 
     def __len__(self):
         return len(self.first)
 
     def strongest(self, count):
         """Return the first `count` edges."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return Edges(
-            self.first[:count],
-            self.second[:count],
-            self.precision[:count],
-            self.partial_correlation[:count],
-            self.n_items,
+            **{
+                name: value[:count] if isinstance(value, np.ndarray) else value
+                for name, value in values.items()
+            }
         )
 
     def degree(self):
@@ -94,6 +106,37 @@ def network_edges(model, side):
     # The diagonal turns a partial correlation back into the entry of the precision.
     scale = np.sqrt(precision.diagonal())
     return Edges(row, col, -value[order] * scale[row] * scale[col], value[order], len(scale))
+
+
+def shown_rate(model):
+    """Return the false discovery rate of the network to show, None where there are no tests."""
+    return None if getattr(model, "edge_tests_", None) is None else SHOWN_RATE
+
+
+def tested_edges(model, side, fdr):
+    """Return the tested edges with a false discovery rate; None gives the fit's edges.
+
+    Tested edges too are sorted by the size of the partial correlation.
+    """
+    if fdr is None:
+        return network_edges(model, side)
+    precision, tests = side_precision(model, side), side_tests(model, side)
+    kept = np.flatnonzero(tests.q <= fdr)
+    size = np.abs(tests.partial_correlation[kept])
+    kept = kept[np.lexsort((tests.second[kept], tests.first[kept], -size))]
+    first, second = tests.first[kept], tests.second[kept]
+    return Edges(
+        first,
+        second,
+        # SciPy 1.13 has no empty selection.
+        np.asarray(precision[first, second]).ravel() if len(kept) else np.zeros(0),
+        tests.partial_correlation[kept],
+        tests.n_items,
+        fdr,
+        tests.standard_error[kept],
+        tests.p[kept],
+        tests.q[kept],
+    )
 
 
 def communities(edges):

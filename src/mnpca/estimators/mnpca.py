@@ -11,16 +11,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca.engines import is_dask
+from mnpca.engines import is_dask, reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array, namespace
 from mnpca.engines.threads import worker_threads
 from mnpca.estimators._array_api import place_results
 from mnpca.estimators._base import MatrixNormalEstimator
+from mnpca.estimators._edges import EdgesMixin, stored, tested_graph
 from mnpca.estimators._incomplete import IncompleteMixin
 from mnpca.model.whiteness import ModelCheckWarning, whiteness
+from mnpca.noise.edges import EdgeTests
 from mnpca.selection.choose_model import choose_model
 from mnpca.selection.explain import advice, describe_noise, explain_rank
 from mnpca.selection.incomplete import choose_incomplete_model
+from mnpca.solvers.mnpca.edge_tests import edge_tests
 from mnpca.solvers.mnpca.low_rank_step import noise_edge
 from mnpca.solvers.mnpca.search import Settings
 
@@ -29,7 +32,7 @@ STRUCTURES = ("auto", "graph", "diagonal", "identity")
 UNSETTLED = 10.0
 
 
-class MNPCA(IncompleteMixin, MatrixNormalEstimator):
+class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
     """PCA for correlated noise, with nothing to tune.
 
     Estimates ``Y = 1 mean' + X W' + E`` with ``E ~ MN(0, inv A, inv B)``: a low-rank signal and
@@ -132,6 +135,8 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
         Effects of the row covariates `row_covariates_`, these less `row_covariates_mean_`.
     col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
         Effects of the column covariates, which `col_covariates_` keeps.
+    edge_tests_ : dict or None
+        The tests of both networks' edges, which `edges` lists. None where X was not in memory.
     noise_variance_, score_covariance_ : float, ndarray
         The distribution of a row that `score` assumes.
     n_matrices_ : int or None
@@ -345,6 +350,7 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
             "white": residual.white,
             "advice": advice(residual, chosen.structures),
         }
+        self.edge_tests_ = self._edge_tests(chosen)
         self._warn_if_unsettled(change)
         if self.model_check_["white"] is False:
             warnings.warn(self.model_check_["advice"], ModelCheckWarning, stacklevel=4)
@@ -358,6 +364,18 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
                 "and columns."
             )
         return pair
+
+    def _edge_tests(self, chosen):
+        """Test the edges of a fit with networks to data in memory."""
+        data, fit = chosen.data, chosen.fit
+        if not isinstance(data, np.ndarray) or reads_in_blocks(data):
+            return None
+        if any(side["structure"] == "graph" for side in self.noise_.values()):
+            with worker_threads(self.n_jobs):
+                tests = edge_tests(data, fit)
+        else:
+            tests = (EdgeTests.none(noise.base.size) for noise in (fit.row_noise, fit.col_noise))
+        return dict(zip(("rows", "columns"), map(stored, tests), strict=True))
 
     def _seed(self):
         if self.random_state is None:
@@ -394,6 +412,26 @@ class MNPCA(IncompleteMixin, MatrixNormalEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+
+    def noise_graph(self, side, *, fdr=None):
+        """Return a noise network as a networkx graph.
+
+        Parameters
+        ----------
+        side : {"rows", "columns"}
+            Samples or features.
+        fdr : float, default=None
+            False discovery rate of a network of tested edges, see `edges`. None is the network
+            that the fit whitens the noise with.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes carry the names of the samples or features (their numbers where the data had
+            none). Edges carry ``precision`` and ``partial_correlation``; with `fdr` the values
+            that `edges` lists.
+        """
+        return super().noise_graph(side) if fdr is None else tested_graph(self, side, fdr)
 
     def denoise(self, *, return_std=False, all_components=False):
         """Return the posterior mean of the training signal, with standard errors on request.

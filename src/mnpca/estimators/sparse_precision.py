@@ -7,14 +7,16 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mnpca.estimators._edges import EdgesMixin, stored, tested_graph
 from mnpca.estimators._graph import precision_graph
 from mnpca.estimators._saving import SaveMixin
 from mnpca.estimators._validation import representable, validate_training
 from mnpca.model.sparse import logdet
+from mnpca.noise.edges import score_edges
 from mnpca.precision import choose_penalty, sparse_precision
 
 
-class SparsePrecision(SaveMixin, BaseEstimator):
+class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
     """Sparse inverse covariance of Gaussian samples (the graphical lasso).
 
     Minimizes ``-logdet(T) + tr(S T) + alpha sum_{i != j} |T_ij|``, S the covariance of the
@@ -59,6 +61,8 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         Value of the problem at ``precision_``.
     duality_gap_ : float
         Bound on its distance from the optimum.
+    edge_tests_ : dict
+        The tests of the edges, which `edges` lists.
     n_iter_ : int
         Sweeps of the slowest connected component, at least 1.
     n_features_in_ : int
@@ -153,6 +157,10 @@ class SparsePrecision(SaveMixin, BaseEstimator):
         self.objective_ = result.objective
         self.duality_gap_ = result.duality_gap
         self.n_iter_ = max(result.n_iter, 1)
+        n_observations = len(X) - 1 if self.center else len(X)
+        no_signal = np.zeros((X.shape[1], 0))
+        tests = score_edges(centered.T, no_signal, self.precision_, n_observations)
+        self.edge_tests_ = {"columns": stored(tests)}
         if self.verbose:
             self._tell()
         return self
@@ -169,23 +177,22 @@ class SparsePrecision(SaveMixin, BaseEstimator):
             f"duality gap at most {self.duality_gap_:.1e} after {self.n_iter_} sweeps"
         )
 
-    def noise_graph(self, side="columns"):
-        """Return the network among features as a networkx graph.
+    def noise_graph(self, side="columns", *, fdr=None):
+        """Return the network among the features as a networkx graph.
 
         Parameters
         ----------
-        side : {"columns"}, default="columns"
-            Rows are independent here, so that there is no network among them.
-
-        Returns
-        -------
-        networkx.Graph
-            Nodes carry the names of the features (their numbers where the data had none); edges
-            carry ``precision`` and ``partial_correlation``.
+        side : {"columns"}
+            Features; samples have no network here.
+        fdr : float, default=None
+            False discovery rate of a network of tested edges, see `edges`. None is the network
+            of `precision_`.
         """
         check_is_fitted(self)
+        if fdr is not None:
+            return tested_graph(self, side, fdr)
         if side != "columns":
-            raise ValueError(f'side must be "columns", got {side!r}: rows are independent here.')
+            raise ValueError(f'side must be "columns", got {side!r}.')
         return precision_graph(self.precision_, getattr(self, "feature_names_in_", None))
 
     def score_samples(self, X):

@@ -2,14 +2,14 @@
 
 import re
 
-from mnpca.diagnostics import communities, network_edges
+from mnpca.diagnostics import communities, tested_edges
 from mnpca.persistence import atomic_write
 
 # Characters that XML 1.0 cannot hold in any form.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def to_networkx(model, side):
+def to_networkx(model, side, *, fdr=None):
     """Return a noise network with communities.
 
     Parameters
@@ -18,12 +18,15 @@ def to_networkx(model, side):
         One of the package's estimators.
     side : {"rows", "columns"} or int
         Samples or features; the number of an axis for a `TensorMNPCA`.
+    fdr : float, default=None
+        False discovery rate of a network of tested edges, where the model has tests. None is the
+        network that the fit uses.
 
     Returns
     -------
     networkx.Graph
         Nodes are positions and carry ``name`` and ``community`` (-1 without an edge); edges carry
-        ``precision``, ``partial_correlation`` and ``weight``, its absolute value.
+        what `noise_graph` gives them and ``weight``, the size of the partial correlation.
 
     Examples
     --------
@@ -36,19 +39,23 @@ def to_networkx(model, side):
     >>> graph.number_of_nodes(), sorted(graph.nodes[0])
     (30, ['community', 'name'])
     """
-    graph = model.noise_graph(side)
-    for node, community in enumerate(communities(network_edges(model, side)).tolist()):
+    graph = model.noise_graph(side) if fdr is None else model.noise_graph(side, fdr=fdr)
+    edges = tested_edges(model, side, fdr)
+    for node, community in enumerate(communities(edges).tolist()):
         graph.nodes[node]["community"] = community
     for _, _, edge in graph.edges(data=True):
         edge["weight"] = abs(edge["partial_correlation"])
     return graph
 
 
-def write_graphml(model, side, path):
-    """Write a noise network as GraphML, for Gephi, Cytoscape, igraph and others."""
+def write_graphml(model, side, path, *, fdr=None):
+    """Write a noise network as GraphML, for Gephi, Cytoscape, igraph and others.
+
+    Parameters are those of `to_networkx`.
+    """
     import networkx as nx
 
-    graph = to_networkx(model, side)
+    graph = to_networkx(model, side, fdr=fdr)
     for _, node in graph.nodes(data=True):
         node["name"] = _NOT_XML.sub("?", node["name"])
     with atomic_write(path) as stream:

@@ -120,7 +120,7 @@ def select_graph(
             break
         partners = min(most, FIRST_PARTNERS) if fit is None else most
         pairs = _in_order(_with_edges(found, fit), size)
-        pairs = _limit_degree(pairs, size, partners)
+        pairs = limit_degree(pairs, size, partners)
         refitted = _refit_and_prune(correlation, pairs, fit, levels.stay * unit)
         settled = fit is not None and np.array_equal(
             np.sort(refitted.support.keys), np.sort(fit.support.keys)
@@ -230,7 +230,7 @@ def _in_order(pairs: Pairs, size: int) -> Pairs:
     return Pairs(pairs.i[order], pairs.j[order], pairs.value[order])
 
 
-def _limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
+def limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
     """Keep a pair if it is among the `most` strongest of both its items."""
     ends = np.concatenate([pairs.i, pairs.j])
     degree = np.bincount(ends, minlength=size)

@@ -89,7 +89,9 @@ def _noise_sentence(noise, rows, columns):
         for side, network in (("rows", rows), ("columns", columns))
         if network["n_edges"]
     )
-    return f"The noise is correlated along {pairs}, given all others."
+    rate = rows.get("fdr")
+    sure = "" if rate is None else f" (false discovery rate {_percent(rate)})"
+    return f"The noise is correlated along {pairs}, given all others{sure}."
 
 
 def counted(number, thing):

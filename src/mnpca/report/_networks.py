@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mnpca.diagnostics import communities, item_names, network_edges, network_order
+from mnpca.diagnostics import communities, item_names, network_order, shown_rate, tested_edges
 from mnpca.plots import force_layout
 from mnpca.report._numbers import short
 from mnpca.report._scores import MAX_NAME, describe_labels
@@ -17,7 +17,7 @@ MAX_ITEMS = 20_000
 
 def network_section(model, side, labels):
     """Return one network; `labels` order its heat map and color its nodes."""
-    edges = network_edges(model, side)
+    edges = tested_edges(model, side, shown_rate(model))
     names = item_names(model, side)
     community = communities(edges)
     groups = None if labels is None else describe_labels(labels)
@@ -28,6 +28,7 @@ def network_section(model, side, labels):
     return {
         "n_items": edges.n_items,
         "n_edges": len(edges),
+        "fdr": edges.fdr,
         "n_isolated": int(np.sum(edges.degree() == 0)),
         "n_communities": int(community.max(initial=-1) + 1),
         "ordered_by": "community" if groups is None else "label",
@@ -39,6 +40,7 @@ def network_section(model, side, labels):
             listed.second.tolist(),
             short(listed.partial_correlation, 3),
         ],
+        "q": None if listed.q is None else short(listed.q, 3),
         "heat": _heat(edges, order, groups),
         "drawing": _drawing(listed.strongest(DRAWN_EDGES), community, groups),
     }

@@ -2,7 +2,7 @@
 function network(section) {
   const side = section.dataset.side, data = DATA.networks[side];
   if (!data.n_edges) return;
-  const drawing = data.drawing, [first, second, value] = data.edges;
+  const drawing = data.drawing, [first, second, value] = data.edges, rate = data.q;
   const item = side === "rows" ? "row" : "column";
   const nameOf = (i) => i >= data.names.length ? `${item} ${i}` : data.named ? data.names[i] : `${item} ${data.names[i]}`;
   const all = (n) => n.toLocaleString("en");
@@ -34,7 +34,7 @@ function network(section) {
     for (let e = 0; e < shown; e++) {
       const [a, b] = [drawing.first[e], drawing.second[e]];
       const line = shape("line", { class: "edge", stroke: value[e] > 0 ? "var(--plus)" : "var(--minus)", "stroke-opacity": 0.65, "stroke-width": (0.8 + 4 * Math.abs(value[e])).toFixed(2) }, svg);
-      line.addEventListener("mousemove", (event) => showTip(event, [`${clipped(nameOf(drawing.node[a]), 60)} – ${clipped(nameOf(drawing.node[b]), 60)}`, `partial correlation ${number(value[e])}`]));
+      line.addEventListener("mousemove", (event) => showTip(event, [`${clipped(nameOf(drawing.node[a]), 60)} – ${clipped(nameOf(drawing.node[b]), 60)}`, `partial correlation ${number(value[e])}`].concat(rate ? [`q-value ${number(rate[e])}`] : [])));
       line.addEventListener("mouseleave", hideTip);
       lines.push([line, a, b]);
       for (const i of [a, b]) strength.set(i, (strength.get(i) || 0) + Math.abs(value[e]));
@@ -224,9 +224,9 @@ function network(section) {
   details.addEventListener("toggle", () => {
     const holder = section.querySelector(".pairs");
     if (!details.open || holder.childElementCount) return;
-    const head = make("thead", {}, make("tr", {}, make("th", { class: "num" }, "#"), make("th", {}, item), make("th", {}, item), make("th", { class: "num" }, "partial correlation")));
+    const head = make("thead", {}, make("tr", {}, make("th", { class: "num" }, "#"), make("th", {}, item), make("th", {}, item), make("th", { class: "num" }, "partial correlation"), ...(rate ? [make("th", { class: "num" }, "q-value")] : [])));
     const body = make("tbody"), count = Math.min(first.length, 500);
-    for (let e = 0; e < count; e++) body.append(make("tr", {}, make("td", { class: "num" }, String(e + 1)), make("td", {}, clipped(nameOf(first[e]), 80)), make("td", {}, clipped(nameOf(second[e]), 80)), make("td", { class: "num" }, number(value[e]))));
+    for (let e = 0; e < count; e++) body.append(make("tr", {}, make("td", { class: "num" }, String(e + 1)), make("td", {}, clipped(nameOf(first[e]), 80)), make("td", {}, clipped(nameOf(second[e]), 80)), make("td", { class: "num" }, number(value[e])), ...(rate ? [make("td", { class: "num" }, number(rate[e]))] : [])));
     holder.append(make("table", {}, head, body));
     if (count < data.n_edges) holder.append(make("p", { class: "hint" }, `The ${all(count)} strongest of ${all(data.n_edges)} pairs; the exported table has all.`));
   });

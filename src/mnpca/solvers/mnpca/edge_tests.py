@@ -1,0 +1,107 @@
+"""Tests of the edges of a fit: the residual that they see."""
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
+
+from mnpca._typing import FloatArray
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.edges import EdgeTests, score_edges
+from mnpca.solvers.mnpca.fit import MNPCAFit
+
+#: Larger matrices take their normal scores from a sample of so many cells.
+SCORED_CELLS = 100_000
+#: The scores of a sample are interpolated between so many of its quantiles, up to this score.
+KNOTS = 2001
+LARGEST_SCORE = 4.5
+
+
+def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
+    """Test all pairs of rows and all pairs of columns for an edge.
+
+    Parameters
+    ----------
+    Y : array of shape (n, p)
+        The data that were fitted.
+    fit : MNPCAFit
+        Signal and networks.
+
+    Notes
+    -----
+    The fit's own residual has the posterior mean of the signal taken off, which leaves a rest of
+    signal, and adds the uncertainty of the signal instead. A test needs noise alone. So here the
+    whitened data ``A^(1/2) (Y - 1 mean') B^(1/2)`` are projected on what is orthogonal to the
+    whitened scores and mean, and to the whitened loadings. An error of the scores leaves nothing
+    there without an error of the loadings too. The columns see n - k - 1 independent rows, the rows
+    p - k columns. The fit has scaled every one of these observations to the same length over the q
+    items, so that products of two items vary by q / (q + 2) as much as those of normal variables:
+    m observations count for m (q + 2) / q.
+
+    Cells of the white matrix are replaced by their normal scores: these are the cells themselves
+    where the noise is normal, and heavy tails do not pass for edges where it is not.
+    """
+    row, col = fit.row_noise, fit.col_noise
+    left = fit.scores
+    if fit.centered:
+        left = np.column_stack([left, np.ones(len(left))])
+    left, right = _basis(_root(row, left)), _basis(_root(col, fit.loadings))
+    white: FloatArray = np.asarray(Y, dtype=np.float64) - fit.mean
+    white = _root(col, _root(row, white).T).T
+    white = _project(normal_scores(_project(white, left, right)), left, right)
+    n, p = white.shape
+    free_rows, free_cols = n - left.shape[1], p - right.shape[1]
+    white *= np.sqrt(max(free_rows * free_cols, 1) / max(float(np.sum(white**2)), 1e-300))
+    white = white.astype(np.float32)
+    repeats = row.n_repeats
+    row_tests = score_edges(
+        _side_by_side(_inverse_root(row, white), repeats),
+        _side_by_side(_inverse_root(row, left) / np.sqrt(repeats), repeats),
+        row.base.precision,
+        free_cols * repeats * (n + 2) / n,
+    )
+    col_tests = score_edges(
+        np.ascontiguousarray(_inverse_root(col, white.T)),
+        _inverse_root(col, right),
+        col.precision,
+        free_rows * (p + 2) / p,
+    )
+    return row_tests, col_tests
+
+
+def normal_scores(matrix: FloatArray) -> FloatArray:
+    """Replace every cell by the normal quantile of its rank among all cells."""
+    if matrix.size <= SCORED_CELLS:
+        ranks = rankdata(matrix).reshape(matrix.shape)
+        return np.asarray(ndtri((ranks - 0.5) / matrix.size))
+    sample = np.random.default_rng(0).choice(matrix.reshape(-1), SCORED_CELLS)
+    scores = np.linspace(-LARGEST_SCORE, LARGEST_SCORE, KNOTS)
+    return np.asarray(np.interp(matrix, np.quantile(sample, ndtr(scores)), scores))
+
+
+def _root(noise: AxisPrecision, thin: FloatArray) -> FloatArray:
+    """Return ``P^(1/2) Z``, the symmetric root: every item keeps its place."""
+    return noise.unrotate(noise.whiten(thin))
+
+
+def _inverse_root(noise: AxisPrecision, thin: FloatArray) -> FloatArray:
+    """Return ``P^(-1/2) Z``."""
+    return noise.color(noise.rotate(thin))
+
+
+def _basis(thin: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the columns; columns of zeros have none."""
+    lengths = np.linalg.norm(thin, axis=0)
+    thin = thin[:, lengths > 0.0] / lengths[lengths > 0.0]
+    vectors, lengths, _ = np.linalg.svd(thin, full_matrices=False)
+    return np.asarray(vectors[:, lengths > 1e-8])
+
+
+def _project(matrix: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
+    """Take the span of `left` out of the columns and the span of `right` out of the rows."""
+    matrix = matrix - left @ (left.T @ matrix)
+    return np.asarray(matrix - (matrix @ right) @ right.T)
+
+
+def _side_by_side(stacked: FloatArray, repeats: int) -> FloatArray:
+    """Put matrices that lie one under the other side by side."""
+    return np.ascontiguousarray(np.concatenate(np.split(stacked, repeats), axis=1))

@@ -1,0 +1,248 @@
+"""Edge tests: calibration, agreement with a dense reference, equivariance, screening."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+from mnpca.datasets import chain_precision
+from mnpca.noise import edges as module
+from mnpca.noise.edges import EdgeTests, compare_tests, q_values, score_edges, statistic
+
+
+def draws(precision, m, seed):
+    """Return q x m independent columns with the given precision."""
+    dense = precision.toarray() if sp.issparse(precision) else precision
+    lower = np.linalg.cholesky(np.linalg.inv(dense))
+    return lower @ np.random.default_rng(seed).standard_normal((len(dense), m))
+
+
+def scored(precision, m, seed, known=None):
+    residual = draws(precision, m, seed)
+    hidden = np.zeros((len(residual), 0))
+    return score_edges(residual, hidden, sp.csr_array(precision if known is None else known), m)
+
+
+def keys(tests, chosen):
+    return set(zip(tests.first[chosen].tolist(), tests.second[chosen].tolist(), strict=True))
+
+
+def test_p_values_without_an_edge_are_uniform():
+    for seed in range(3):
+        tests = scored(sp.eye_array(100), 60, seed)
+        assert len(tests.p) == tests.n_pairs
+        assert stats.kstest(tests.p, "uniform").pvalue > 0.01
+
+
+def test_p_values_of_pairs_beside_a_network_are_uniform():
+    """Neighbors of neighbors are correlated but have no edge, and their tests say so."""
+    p = []
+    for seed in range(20):
+        tests = scored(chain_precision(40, 0.6), 150, seed)
+        p.append(tests.p[tests.second - tests.first == 2])
+    assert stats.kstest(np.concatenate(p), "uniform").pvalue > 0.01
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2])
+def test_the_false_discovery_rate_is_kept(rate):
+    """Half of the chain's edges are known at the start; all are to be found."""
+    truth = chain_precision(60, 0.5)
+    known = truth.toarray()
+    known[np.arange(0, 58, 2), np.arange(1, 59, 2)] = 0.0
+    known = np.minimum(known, known.T) * (known != 0) * (known.T != 0)
+    proportions, recalls = [], []
+    for seed in range(40):
+        tests = scored(truth, 200, seed, sp.csr_array(known))
+        found = tests.q <= rate
+        right = tests.second - tests.first == 1
+        proportions.append(np.mean(~right[found]))
+        recalls.append(np.sum(right & found) / 59)
+    error = np.std(proportions) / np.sqrt(40)
+    assert abs(np.mean(proportions) - rate) < 3 * error
+    assert np.mean(recalls) > 0.95
+
+
+def test_standard_errors_cover_the_truth():
+    truth = chain_precision(40, 0.5).toarray()
+    scale = np.sqrt(np.diag(truth))
+    inside = []
+    for seed in range(30):
+        tests = scored(sp.csr_array(truth), 150, seed)
+        value = (-truth / np.outer(scale, scale))[tests.first, tests.second]
+        off = np.abs(tests.partial_correlation - value) / tests.standard_error
+        inside.append((off <= 1.96)[value != 0])
+    assert 0.92 < np.mean(inside) < 0.98
+
+
+def test_agreement_with_the_dense_one_step_estimate(monkeypatch):
+    monkeypatch.setattr(module, "REFIT_RATE", 0.0)
+    truth = chain_precision(25, 0.5)
+    residual = draws(truth, 90, 4)
+    tests = score_edges(residual, np.zeros((25, 0)), truth, 90)
+    S = residual @ residual.T
+    S /= np.sqrt(np.outer(np.diag(S), np.diag(S)))
+    P = _maximum_likelihood(S, truth.toarray() != 0)
+    # P in the units in which 2 P - P S P has the diagonal of P.
+    N = P / np.diag(P)[:, None]
+    T = N @ S @ N.T
+    variances = np.diag(T)
+    one_step = (N * variances + (N * variances).T - T) / np.outer(variances, variances)
+    scale = np.sqrt(np.diag(one_step))
+    expected = (-one_step / np.outer(scale, scale))[tests.first, tests.second]
+    np.testing.assert_allclose(tests.partial_correlation, expected, atol=1e-4)
+
+
+def test_a_full_graph_gives_the_partial_correlations_of_the_sample():
+    residual = draws(chain_precision(6, 0.5), 200, 0)
+    tests = score_edges(residual, np.zeros((6, 0)), sp.csr_array(np.ones((6, 6))), 200)
+    precision = np.linalg.inv(residual @ residual.T)
+    scale = np.sqrt(np.diag(precision))
+    expected = (-precision / np.outer(scale, scale))[tests.first, tests.second]
+    np.testing.assert_allclose(tests.partial_correlation, expected, atol=1e-3)
+
+
+def _maximum_likelihood(S, allowed, sweeps=500):
+    """Iterative proportional fitting on pairs (Speed and Kiiveri 1986)."""
+    P = np.diag(1.0 / np.diag(S))
+    pairs = list(zip(*np.nonzero(np.triu(allowed, 1)), strict=True))
+    for _ in range(sweeps):
+        for pair in pairs:
+            at = np.ix_(pair, pair)
+            P[at] += np.linalg.inv(S[at]) - np.linalg.inv(np.linalg.inv(P)[at])
+    return P
+
+
+def test_order_of_the_items_does_not_matter():
+    truth = chain_precision(30, 0.5)
+    residual, hidden = draws(truth, 80, 0), np.random.default_rng(1).normal(size=(30, 2)) / 20
+    order = np.random.default_rng(2).permutation(30)
+    plain = score_edges(residual, hidden, truth, 80)
+    shuffled = score_edges(residual[order], hidden[order], truth[order][:, order], 80)
+    dense = np.zeros((2, 30, 30))
+    for at, tests in enumerate((plain, shuffled)):
+        dense[at, tests.first, tests.second] = dense[at, tests.second, tests.first] = tests.z
+    np.testing.assert_allclose(dense[1], dense[0][order][:, order], atol=1e-3)
+    assert shuffled.n_observations == pytest.approx(plain.n_observations, rel=1e-4)
+
+
+def test_units_of_the_items_do_not_matter():
+    truth = chain_precision(30, 0.5)
+    residual = draws(truth, 80, 0)
+    units = np.logspace(-3, 3, 30)
+    plain = score_edges(residual, np.zeros((30, 0)), truth, 80)
+    scaled = score_edges(residual * units[:, None], np.zeros((30, 0)), truth, 80)
+    np.testing.assert_allclose(scaled.z, plain.z, rtol=1e-8)
+
+
+def test_a_large_network_lists_every_pair_that_can_pass(monkeypatch):
+    truth = chain_precision(80, 0.5)
+    everything = scored(truth, 100, 0)
+    monkeypatch.setattr(module, "LISTED", 200)
+    monkeypatch.setattr(module, "LISTED_PER_ITEM", 1)
+    listed = scored(truth, 100, 0)
+    assert len(listed.p) < len(everything.p) / 5
+    assert listed.level == pytest.approx(200 / 3160)
+    below = everything.p < listed.level
+    assert keys(everything, below) <= keys(listed, slice(None))
+    for rate in (0.05, 0.2):
+        assert keys(everything, everything.q <= rate) == keys(listed, listed.q <= rate)
+
+
+def test_hidden_directions_leave_the_statistic_standard_normal(monkeypatch):
+    """Where a signal took three directions, a pair has less than m observations' worth."""
+    monkeypatch.setattr(module, "REFIT_RATE", 0.0)
+    squares = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        basis = np.linalg.qr(np.vstack([rng.normal(size=(10, 3)), np.zeros((40, 3))]))[0]
+        residual = rng.standard_normal((50, 120))
+        residual -= basis @ (basis.T @ residual)
+        tests = score_edges(residual, basis, sp.csr_array(sp.eye_array(50)), 120)
+        assert tests.noise_share[:10].mean() == pytest.approx(0.7, abs=0.05)
+        assert tests.noise_share[10:].min() == pytest.approx(1.0)
+        both = (tests.first < 10) & (tests.second < 10)
+        squares.append(tests.z[both] ** 2)
+    # Few pairs in few dimensions: h_i h_j leaves out a term of the order of 1 / 10.
+    assert np.mean(squares) == pytest.approx(1.0, abs=0.15)
+
+
+def test_correlated_observations_count_for_less():
+    """Columns in ten copies: a tenth of the observations."""
+    residual = np.tile(np.random.default_rng(0).standard_normal((60, 50)), 10)
+    tests = score_edges(residual, np.zeros((60, 0)), sp.csr_array(sp.eye_array(60)), 500)
+    assert tests.n_observations == pytest.approx(50, rel=0.1)
+    assert not (tests.q < 0.01).any()
+
+
+def test_the_statistic_is_exact_far_in_the_tails():
+    for m in (10, 50, 300):
+        r = np.linspace(0.05, 0.9, 20)
+        student = r * np.sqrt((m - 1) / (1 - r**2))
+        exact = stats.norm.isf(stats.t.sf(student, m - 1))
+        within = exact < 8
+        np.testing.assert_allclose(statistic(r, m)[within], exact[within], rtol=4e-3)
+    np.testing.assert_array_equal(statistic(-r, 50), -statistic(r, 50))
+
+
+def test_q_values_are_benjamini_and_hochberg_s():
+    p = np.random.default_rng(0).uniform(size=200) ** 3
+    expected = stats.false_discovery_control(p)
+    np.testing.assert_allclose(q_values(p, 200), expected)
+    # Large p-values that are left out change nothing for the small ones.
+    small = p < 0.3
+    few = expected[small] < 0.2
+    np.testing.assert_allclose(q_values(p[small], 200)[few], expected[small][few])
+    assert len(q_values(np.zeros(0), 10)) == 0
+
+
+def test_too_few_observations_test_nothing():
+    tests = score_edges(np.ones((5, 3)), np.zeros((5, 0)), sp.csr_array(sp.eye_array(5)), 3)
+    assert len(tests.p) == len(tests.q) == 0
+
+
+def test_observations_that_are_all_alike_test_nothing():
+    residual = np.tile(np.random.default_rng(0).standard_normal((6, 1)), 20)
+    tests = score_edges(residual, np.zeros((6, 0)), sp.csr_array(sp.eye_array(6)), 20)
+    assert len(tests.p) == 0
+
+
+def test_an_item_without_noise_has_no_edge():
+    residual = draws(np.eye(10), 40, 0)
+    residual[3] = 0.0
+    tests = score_edges(residual, np.zeros((10, 0)), sp.csr_array(sp.eye_array(10)), 40)
+    silent = (tests.first == 3) | (tests.second == 3)
+    np.testing.assert_array_equal(tests.z[silent], 0.0)
+    assert np.isfinite(tests.z).all()
+
+
+def test_equal_networks_do_not_differ():
+    truth = chain_precision(40, 0.5)
+    p = []
+    for seed in range(10):
+        differences = compare_tests(scored(truth, 150, seed), scored(truth, 100, 100 + seed))
+        assert len(differences.p) == 780
+        p.append(differences.p)
+    assert stats.kstest(np.concatenate(p), "uniform").pvalue > 0.01
+
+
+def test_a_lost_edge_is_found():
+    truth = np.eye(30)
+    truth[4, 9] = truth[9, 4] = -0.5
+    differences = compare_tests(scored(truth, 300, 0), scored(np.eye(30), 300, 1))
+    found = differences.q <= 0.05
+    assert keys(differences, found) == {(4, 9)}
+    assert differences.difference[found][0] == pytest.approx(-0.5, abs=0.15)
+
+
+def test_a_pair_that_one_network_does_not_list_is_taken_at_its_nearest():
+    def listed(value, level):
+        one = np.array([0]), np.array([1]), np.array([value])
+        pair = one if level == 1.0 else tuple(each[:0] for each in one)
+        return EdgeTests(3, 100.0, *pair, np.ones(3), level)
+
+    known, unknown = listed(0.5, 1.0), listed(0.0, 0.05)
+    differences = compare_tests(known, unknown)
+    taken = differences.partial_correlations[1][0]
+    assert statistic(np.array([taken]), 100.0)[0] == pytest.approx(stats.norm.isf(0.025))
+    exact = compare_tests(known, listed(0.0, 1.0))
+    assert differences.p[0] > exact.p[0]
