@@ -101,8 +101,7 @@ def select_graph(
     later rounds see innovations, in which a chain no longer looks like a clique.
     """
     size = correlation.size
-    unit = float(np.sqrt(np.log(size) / n_observations)) if size > 1 else np.inf
-    unit *= 1.0 + SMALL_SAMPLE / n_observations
+    unit = _unit(size, n_observations)
     levels = levels.raised(floor / unit)
     if levels.enter * unit >= 1.0 or _is_crowded(correlation, levels.enter * unit):
         return None
@@ -130,6 +129,17 @@ def select_graph(
             break
     candidates.complete = True
     return fit if fit is not None and fit.support.n_edges > 0 else None
+
+
+def graph_can_show(size: int, n_observations: int) -> bool:
+    """Tell whether a correlation can pass the entry level at all: it is never above one."""
+    return LEVELS.enter * _unit(size, n_observations) < 1.0
+
+
+def _unit(size: int, n_observations: int) -> float:
+    """Return u, in units of which edges enter and stay."""
+    unit = float(np.sqrt(np.log(size) / n_observations)) if size > 1 else np.inf
+    return unit * (1.0 + SMALL_SAMPLE / n_observations)
 
 
 def _is_crowded(correlation: Gram, level: float) -> bool:

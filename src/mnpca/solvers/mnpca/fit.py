@@ -6,15 +6,21 @@ from typing import Any
 import numpy as np
 
 from mnpca._typing import FloatArray
+from mnpca.engines import engine_for
+from mnpca.engines.base import Engine
 from mnpca.model.low_rank import LowRank, fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
+from mnpca.noise.graph import graph_can_show
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.low_rank_step import Center, leading_components
 from mnpca.solvers.mnpca.search import Allowed, Search, Settings, trail_of
 from mnpca.solvers.mnpca.standardized import StandardizedData
 from mnpca.solvers.mnpca.variational import Posterior
-from mnpca.solvers.progress import Report, State, silent
+from mnpca.solvers.progress import Progress, Report, State, silent
+
+#: Of more rows than twice this, a table without a row network is searched on this many first.
+MOST_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -160,16 +166,45 @@ def fit_with(
     standardized = StandardizedData.of(Y, settings.center, settings.col_structure)
     settings = replace(settings, center=standardized.center)
     engine = standardized.engine
-    if resume is None:
-        search = Search.begin(engine, settings)
-    else:
+    if resume is not None and "todo" in resume:
         search = Search.unpack(engine, settings, resume)
+    elif _rows_can_be_sampled(engine, settings):
+        search = _start_from_sample(engine, settings, report)
+    else:
+        search = Search.begin(engine, settings)
     best, comparisons = search.simplified(search.run(report))
     fit = as_fit(best, comparisons, search, standardized)
     if shown is None or shown >= best.posterior.rank:
         return fit, fit
     posterior = leading_components(engine, best.noise, best.posterior, shown)
     return fit, replace(fit, **posterior_fields(posterior, best.noise, standardized))
+
+
+def _rows_can_be_sampled(engine: Engine, settings: Settings) -> bool:
+    """Tell whether a part of the rows is enough to find out what kind of model fits.
+
+    It is where the rows are many and have no network: either none is wanted, or the columns are
+    too few to show one.
+    """
+    n, p = engine.shape
+    if settings.rank is not None or settings.n_matrices > 1 or n <= 2 * MOST_ROWS or p > MOST_ROWS:
+        return False
+    return settings.row_structure in ("identity", "diagonal") or not graph_can_show(n, p)
+
+
+def _start_from_sample(engine: Engine, settings: Settings, report: Report) -> Search:
+    """Search on evenly spread rows; begin on all of them with the noise found there."""
+    n, p = engine.shape
+    rows = np.linspace(0, n - 1, MOST_ROWS).astype(int)
+    part = Search.begin(engine_for(engine.block(rows, np.arange(p)).astype(np.float32)), settings)
+
+    def tell(progress: Progress) -> None:
+        # The search on the sample is quick: a fit that is interrupted here begins anew.
+        report(replace(progress, stage=f"sample, {progress.stage}", state=dict))
+
+    best = part.run(tell)
+    noise = NoiseModel(AxisPrecision.diagonal(np.ones(n)), best.noise.col)
+    return Search.resettle(engine, settings, trail_of(part.best_name()), noise)
 
 
 def as_fit(

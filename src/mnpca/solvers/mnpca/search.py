@@ -27,7 +27,8 @@ EQUAL_STEPS = 6
 #: The first noise step of a trail lets in no correlation that a component of this strength, in
 #: units of the noise edge, can leave; the next one half of that, and so on.
 SIGNAL_STRENGTH = 3.0
-#: A walk to fewer components ends after this many ranks in a row that are no better.
+#: A walk to fewer components ends after this many ranks in a row that are no better, a trail after
+#: one more iteration than that.
 PATIENCE = 2
 #: Components that a walk drops at once, at most: twice as many after every success.
 MOST_DROPPED = 8
@@ -132,6 +133,18 @@ class Search:
         noise = NoiseModel(row, AxisPrecision.diagonal(np.ones(p)))
         start = _fit_signal(engine, noise, settings, settings.rank)
         return cls(engine, settings, start, [Stage(name) for name in _trails(settings)])
+
+    @classmethod
+    def resettle(
+        cls, engine: Engine, settings: Settings, trail: str, noise: NoiseModel
+    ) -> "Search":
+        """Start from a noise that a trail has ended with on a part of the data."""
+        start = _fit_signal(engine, noise, settings, settings.rank)
+        search = cls(engine, settings, start, [Stage(trail, FEWER)], leader=start)
+        search.finished[trail] = start
+        search.history.append((trail, 0, start.evidence, 1.0))
+        search.ranks.append(start.posterior.rank)
+        return search
 
     @property
     def done(self) -> bool:
@@ -335,15 +348,14 @@ class Search:
         better = self.leader is None or value > self.leader.evidence
         if better:
             self.leader = self.current
-        if stage.part != FEWER:
-            return
-        if better:
-            self.misses, self.dropped = 0, min(2 * self.dropped, MOST_DROPPED)
-        elif self.dropped > 1:  # too many at once: back to where it was better
+        if stage.part == FEWER and not better and self.dropped > 1:
+            # Too many at once: back to where it was better.
             assert self.leader is not None
             self.current, self.dropped = self.leader, 1
-        else:
-            self.misses += 1
+            return
+        self.misses = 0 if better else self.misses + 1
+        if stage.part == FEWER and better:
+            self.dropped = min(2 * self.dropped, MOST_DROPPED)
 
     def progress(self) -> Progress:
         """Return a report of where the search is."""
