@@ -57,13 +57,13 @@ def mapped(data, tmp_path, small_blocks):
     return np.load(tmp_path / "Y.npy", mmap_mode="r")
 
 
-def assert_same_model(model, expected, tol=1e-10):
+def assert_same_model(model, expected, tol=1e-6):
     signal = expected.denoise()
     limit = tol * np.linalg.norm(signal)
     assert np.linalg.norm(np.asarray(model.denoise()) - signal) <= limit
     for side in ("row_precision_", "col_precision_"):
         ours, theirs = getattr(model, side), getattr(expected, side)
-        assert ours.nnz == theirs.nnz > theirs.shape[0]
+        assert ours.nnz == theirs.nnz
         assert abs(ours - theirs).max() <= tol * abs(theirs).max()
 
 
@@ -107,12 +107,12 @@ def test_a_cluster_gives_the_same_numbers_though_a_worker_is_killed(data):
     """Two worker processes; one is killed in the middle of the fit."""
     distributed = pytest.importorskip("distributed")
     X = da.from_array(data.Y, chunks=(1100, 50))
-    quick = {"noise": "graph", "center": False, "max_iter": 3, "tol": 0.1}
+    quick = {"noise": ("diagonal", "graph"), "center": False, "max_iter": 3, "tol": 0.1}
     model, expected = MNPCA(2, **quick), MNPCA(2, **quick)
     killed = []
 
     def kill(progress):
-        if "graph" in progress.stage and progress.iteration == 1 and not killed:
+        if "networks" in progress.stage and progress.iteration == 1 and not killed:
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
 

@@ -106,7 +106,7 @@ def test_float64_everywhere_to_the_last_digits(place, data):
     np.testing.assert_allclose(
         found.posterior.left @ found.posterior.right.T, signal, atol=1e-8 * np.abs(signal).max()
     )
-    assert found.score == pytest.approx(expected.score, rel=1e-8)
+    assert found.evidence == pytest.approx(expected.evidence, rel=1e-8)
 
 
 def test_rank_and_noise_are_chosen_alike(place, data):

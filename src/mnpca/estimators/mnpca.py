@@ -370,7 +370,8 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
         data, fit = chosen.data, chosen.fit
         if not isinstance(data, np.ndarray) or reads_in_blocks(data):
             return None
-        if any(side["structure"] == "graph" for side in self.noise_.values()):
+        found = [side["structure"] for side in self.noise_.values()]
+        if "graph" in (*found, *self._structures()):
             with worker_threads(self.n_jobs):
                 tests = edge_tests(data, fit)
         else:

@@ -21,7 +21,7 @@ SMALLEST_SIDE = 20
 CORRELATION_LEFT = 0.045
 #: Distance to the Marchenko-Pastur law that a good fit may leave in a large matrix.
 DISTANCE_LEFT = 0.08
-#: Largest singular value, in units of the edge, that a good fit may leave.
+#: Largest singular value, in units of the edge, that a good fit may leave in a large matrix.
 EDGE_LEFT = 1.15
 
 
@@ -77,8 +77,17 @@ class Whiteness:
         return (
             self.uncorrelated
             and self.spectrum_distance <= distance_limit
-            and self.largest_singular_value <= EDGE_LEFT
+            and not self.has_component
         )
+
+    @property
+    def has_component(self) -> bool:
+        """Tell whether a component is left that stands above what a good fit leaves.
+
+        The largest singular value of white noise varies by about ``min(n, p)^(-2/3)`` of the edge.
+        """
+        limit = EDGE_LEFT + 1.5 * min(self.n_rows, self.n_cols) ** (-2.0 / 3.0)
+        return self.largest_singular_value > limit
 
 
 def whiteness(

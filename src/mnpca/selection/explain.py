@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mnpca.model.whiteness import EDGE_LEFT, Whiteness
+from mnpca.model.whiteness import Whiteness
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import Structure
 from mnpca.solvers.mnpca.fit import MNPCAFit
@@ -62,7 +62,7 @@ def advice(residual: Whiteness, structures: tuple[Structure, Structure]) -> str:
             f"correlations (root mean square beyond chance {residual.row_correlation:.3f} among "
             f"rows, {residual.col_correlation:.3f} among columns)"
         )
-    if residual.largest_singular_value > EDGE_LEFT:
+    if residual.has_component:
         found.append(
             f"a component {residual.largest_singular_value:.2f} times as strong as noise can be"
         )
@@ -74,7 +74,7 @@ def advice(residual: Whiteness, structures: tuple[Structure, Structure]) -> str:
     remedies = []
     if "graph" not in structures and not residual.uncorrelated:
         remedies.append('allow networks with noise="graph"')
-    if residual.largest_singular_value > EDGE_LEFT:
+    if residual.has_component:
         remedies.append("allow more components with a larger n_components")
     if not remedies:
         remedies.append("transform the data or drop duplicated columns")

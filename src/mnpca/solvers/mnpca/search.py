@@ -107,8 +107,8 @@ class Search:
     the highest evidence wins.
 
     `leader` is the best iterate of the present stage, `finished` holds those of the stages before,
-    `unsettled` names the ones that were cut off, `misses` counts the ranks that were no better,
-    and `dropped` components go at once. All fields together are the state to resume from.
+    `unsettled` names the ones that were cut off, `misses` counts the iterations that were no
+    better, and `dropped` components go at once. All fields together are the state to resume from.
     """
 
     engine: Engine
@@ -267,7 +267,8 @@ class Search:
     def _has_ended(self, stage: Stage, change: float) -> bool:
         if stage.part == FEWER:
             return self.misses >= PATIENCE or self.current.posterior.rank == 0
-        settled, fewest = change < self.settings.tol, FEWEST_STEPS
+        settled = change < self.settings.tol or self.misses > PATIENCE
+        fewest = FEWEST_STEPS
         if stage.trail in (NETWORKS_FIRST, SIGNAL_FIRST):
             n, p = self.engine.shape
             # Weaker edges than this hardly exist, whatever the levels of the graph step.
