@@ -87,7 +87,7 @@ class Whiteness:
         The largest singular value of white noise varies by about ``min(n, p)^(-2/3)`` of the edge.
         """
         limit = EDGE_LEFT + 1.5 * min(self.n_rows, self.n_cols) ** (-2.0 / 3.0)
-        return self.largest_singular_value > limit
+        return bool(self.largest_singular_value > limit)
 
 
 def whiteness(
