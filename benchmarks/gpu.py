@@ -2,7 +2,7 @@
 
     python benchmarks/gpu.py mnpca-wide                  # MNPCA on 1000 x 6000
     python benchmarks/gpu.py mnpca-tall                  # MNPCA on 1,000,000 x 2000, planted truth
-    python benchmarks/gpu.py mnpca-tall --rows 100000    # a smaller one
+    python benchmarks/gpu.py mnpca-tall --rows 300000 --rank 20
     python benchmarks/gpu.py precision                   # sparse_precision at 2000 and 6000
     python benchmarks/gpu.py wasserstein                 # the paper's schedule, 1000 x 2000, 6000
     python benchmarks/gpu.py likelihood                  # LikelihoodMNPCA on 1000 x 6000
@@ -35,6 +35,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--rows", type=int)
     parser.add_argument("--columns", type=int)
+    parser.add_argument("--rank", type=int, default=3, help="of the planted signal")
     parser.add_argument("--components", default="both", choices=["fixed", "auto", "both"])
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--hard", action="store_true", help="the hardest precision too")

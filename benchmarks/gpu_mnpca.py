@@ -17,7 +17,6 @@ from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 from mnpca.solvers.mnpca.standardized import StandardizedData
 
 FLOAT32, TF32, BANDWIDTH = 48e12, 220e12, 4e12
-RANK = 3
 
 
 def wide(options):
@@ -43,12 +42,13 @@ def _run(options, n, p, strength, floor, what):
         _warm_up(options.device)
     print(f"warm-up {time.perf_counter() - start:.1f} s")
     start = time.perf_counter()
-    data = gpu_data.plant(n, p, RANK, strength=strength, device=options.device, seed=options.seed)
+    data = gpu_data.plant(n, p, options.rank, strength=strength, device=options.device, seed=options.seed)
     _wait(options.device)
     print(f"{n} x {p} drawn in {time.perf_counter() - start:.1f} s", flush=True)
     print(f"floor {floor:.1f} s: {what}")
-    oracle = _oracle(data)
-    wanted = {"fixed": [RANK], "auto": ["auto"], "both": [RANK, "auto"]}[options.components]
+    oracle = _oracle(data, options.rank)
+    rank = options.rank
+    wanted = {"fixed": [rank], "auto": ["auto"], "both": [rank, "auto"]}[options.components]
     for components in wanted:
         _fit(data, components, oracle, options)
 
@@ -59,14 +59,14 @@ def _warm_up(device):
     MNPCA(1).fit(data.Y)
 
 
-def _oracle(data):
+def _oracle(data, rank):
     """Mean square error of the signal estimated with the true A and B."""
     start = time.perf_counter()
     standardized = StandardizedData.of(data.Y, False, "graph")
     with worker_threads():
         noise = standardized.to_scaled(NoiseModel(*data.noise_sides()))
         posterior = low_rank_step(
-            standardized.engine, noise.row, noise.col, RANK, center=True, max_sweeps=20
+            standardized.engine, noise.row, noise.col, rank, center=True, max_sweeps=20
         )
     right = standardized.scale * posterior.right
     right[:, -1] += standardized.offset
@@ -101,19 +101,19 @@ def _fit(data, components, oracle, options):
         for order in ("tottime", "cumulative"):
             pstats.Stats(profile).sort_stats(order).print_stats(28)
     memory = torch.cuda.max_memory_allocated() / 2**30 if options.device == "cuda" else 0.0
-    _report(data, model, components, oracle, seconds, memory)
+    _report(data, model, components, oracle, seconds, memory, options.rank)
     for warning in told:
         print("  warned:", str(warning.message)[:300])
 
 
-def _report(data, model, components, oracle, seconds, memory):
+def _report(data, model, components, oracle, seconds, memory, rank):
     left, right = (factor.cpu().numpy().astype(float) for factor in model.low_rank_)
     left = np.column_stack([left, np.ones(len(left))])
     right = np.column_stack([right, model.mean_.cpu().numpy()])
     loss = 10 * np.log10(data.squared_error(left, right) / oracle)
     print(
         f"n_components={components!r}: {seconds:.1f} s, {memory:.1f} GiB; found "
-        f"{model.n_components_} components of {RANK}, noise {model.noise_['structure']!r}; "
+        f"{model.n_components_} components of {rank}; "
         f"{loss:.3f} dB under the oracle"
     )
     for side, network in (("row", data.row), ("col", data.col)):
