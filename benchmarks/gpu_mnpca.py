@@ -42,7 +42,9 @@ def _run(options, n, p, strength, floor, what):
         _warm_up(options.device)
     print(f"warm-up {time.perf_counter() - start:.1f} s")
     start = time.perf_counter()
-    data = gpu_data.plant(n, p, options.rank, strength=strength, device=options.device, seed=options.seed)
+    data = gpu_data.plant(
+        n, p, options.rank, strength=strength, device=options.device, seed=options.seed
+    )
     _wait(options.device)
     print(f"{n} x {p} drawn in {time.perf_counter() - start:.1f} s", flush=True)
     print(f"floor {floor:.1f} s: {what}")

@@ -13,14 +13,16 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.noise.graph import graph_can_show
 from mnpca.solvers.mnpca.iterate import Iterate
-from mnpca.solvers.mnpca.low_rank_step import Center, leading_components
-from mnpca.solvers.mnpca.search import Allowed, Search, Settings, trail_of
+from mnpca.solvers.mnpca.low_rank_step import SURPLUS, Center, leading_components
+from mnpca.solvers.mnpca.search import SIGNAL_FIRST, Allowed, Search, Settings, trail_of
 from mnpca.solvers.mnpca.standardized import StandardizedData
 from mnpca.solvers.mnpca.variational import Posterior
 from mnpca.solvers.progress import Progress, Report, State, silent
 
-#: Of more rows than twice this, a table without a row network is searched on this many first.
-MOST_ROWS = 2000
+#: Rows on which a search with very many of them begins ...
+SAMPLED_ROWS = 2000
+#: ... and how many times as many there have to be, without and with a network among them.
+MANY, MANY_WITH_NETWORK = 2, 20
 
 
 @dataclass(frozen=True)
@@ -168,10 +170,8 @@ def fit_with(
     engine = standardized.engine
     if resume is not None and "todo" in resume:
         search = Search.unpack(engine, settings, resume)
-    elif _rows_can_be_sampled(engine, settings):
-        search = _start_from_sample(engine, settings, report)
     else:
-        search = Search.begin(engine, settings)
+        search = _begin(engine, settings, report)
     best, comparisons = search.simplified(search.run(report))
     fit = as_fit(best, comparisons, search, standardized)
     if shown is None or shown >= best.posterior.rank:
@@ -180,31 +180,32 @@ def fit_with(
     return fit, replace(fit, **posterior_fields(posterior, best.noise, standardized))
 
 
-def _rows_can_be_sampled(engine: Engine, settings: Settings) -> bool:
-    """Tell whether a part of the rows is enough to find out what kind of model fits.
+def _begin(engine: Engine, settings: Settings, report: Report) -> Search:
+    """Begin the search; where there are very many rows, with what a part of them shows.
 
-    It is where the rows are many and have no network: either none is wanted, or the columns are
-    too few to show one.
+    Which kind of model fits, how many components it has and what links the columns can be seen on
+    some thousand rows. All rows then take one trail from there, with networks of their own if
+    the columns are enough to show any.
     """
     n, p = engine.shape
-    if settings.rank is not None or settings.n_matrices > 1 or n <= 2 * MOST_ROWS or p > MOST_ROWS:
-        return False
-    return settings.row_structure in ("identity", "diagonal") or not graph_can_show(n, p)
-
-
-def _start_from_sample(engine: Engine, settings: Settings, report: Report) -> Search:
-    """Search on evenly spread rows; begin on all of them with the noise found there."""
-    n, p = engine.shape
-    rows = np.linspace(0, n - 1, MOST_ROWS).astype(int)
+    asked = (settings.row_structure, settings.col_structure)
+    row_network = asked[0] in ("auto", "graph") and graph_can_show(n, p)
+    many = SAMPLED_ROWS * (MANY_WITH_NETWORK if row_network else MANY)
+    if settings.rank is not None or settings.n_matrices > 1 or n <= many:
+        return Search.begin(engine, settings)
+    rows = np.linspace(0, n - 1, SAMPLED_ROWS).astype(int)
     part = Search.begin(engine_for(engine.block(rows, np.arange(p)).astype(np.float32)), settings)
 
     def tell(progress: Progress) -> None:
-        # The search on the sample is quick: a fit that is interrupted here begins anew.
+        # This part is quick: a fit that is interrupted in it begins anew.
         report(replace(progress, stage=f"sample, {progress.stage}", state=dict))
 
     best = part.run(tell)
     noise = NoiseModel(AxisPrecision.diagonal(np.ones(n)), best.noise.col)
-    return Search.resettle(engine, settings, trail_of(part.best_name()), noise)
+    if row_network:
+        held = best.posterior.rank + SURPLUS
+        return Search.go_on(engine, settings, SIGNAL_FIRST, noise, held)
+    return Search.go_on(engine, settings, trail_of(part.best_name()), noise, None)
 
 
 def as_fit(

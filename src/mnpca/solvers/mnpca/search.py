@@ -23,7 +23,7 @@ SWEEPS, FINAL_SWEEPS = 8, 20
 #: Iterations of a trail with networks, at most; the fewest of any trail.
 MOST_STEPS, FEWEST_STEPS = 10, 2
 #: Iterations of the stage with equal variances, at most.
-EQUAL_STEPS = 6
+EQUAL_STEPS = 3
 #: The first noise step of a trail lets in no correlation that a component of this strength, in
 #: units of the noise edge, can leave; the next one half of that, and so on.
 SIGNAL_STRENGTH = 3.0
@@ -118,6 +118,8 @@ class Search:
     iteration: int = 0
     leader: Iterate | None = None
     finished: dict[str, Iterate] = field(default_factory=dict)
+    held_rank: int | None = None
+    """The rank on trails where they may not find it themselves."""
     misses: int = 0
     dropped: int = 1
     unsettled: list[str] = field(default_factory=list)
@@ -135,16 +137,17 @@ class Search:
         return cls(engine, settings, start, [Stage(name) for name in _trails(settings)])
 
     @classmethod
-    def resettle(
-        cls, engine: Engine, settings: Settings, trail: str, noise: NoiseModel
+    def go_on(
+        cls,
+        engine: Engine,
+        settings: Settings,
+        trail: str,
+        noise: NoiseModel,
+        held_rank: int | None,
     ) -> "Search":
-        """Start from a noise that a trail has ended with on a part of the data."""
-        start = _fit_signal(engine, noise, settings, settings.rank)
-        search = cls(engine, settings, start, [Stage(trail, FEWER)], leader=start)
-        search.finished[trail] = start
-        search.history.append((trail, 0, start.evidence, 1.0))
-        search.ranks.append(start.posterior.rank)
-        return search
+        """Start one trail from a noise that was found on a part of the data."""
+        start = _fit_signal(engine, noise, settings, held_rank)
+        return cls(engine, settings, start, [Stage(trail)], held_rank=held_rank)
 
     @property
     def done(self) -> bool:
@@ -244,7 +247,9 @@ class Search:
         rank = self.current.posterior.rank
         if stage.part == FEWER:
             return max(rank - self.dropped, 0)
-        return rank if stage.part == SETTLING else self.settings.rank
+        if stage.part == SETTLING:
+            return rank
+        return self.settings.rank if self.held_rank is None else self.held_rank
 
     def _floor(self, stage: Stage) -> float:
         """Return the score below which no edge enters.
@@ -370,6 +375,7 @@ class Search:
         """Return the whole state as a flat dictionary."""
         packed: dict[str, Any] = {"iteration": self.iteration}
         packed |= {"misses": self.misses, "dropped": self.dropped}
+        packed["held_rank"] = -1 if self.held_rank is None else self.held_rank
         packed["todo"] = "\n".join(stage.name for stage in self.todo)
         packed["unsettled"] = "\n".join(self.unsettled)
         packed |= self.current.pack("current")
@@ -392,6 +398,8 @@ class Search:
         search.todo = [Stage(*name.split(", ")) for name in _lines(state["todo"])]
         for name in ("iteration", "misses", "dropped"):
             setattr(search, name, int(state[name]))
+        held = int(state["held_rank"])
+        search.held_rank = None if held < 0 else held
         search.unsettled = _lines(state["unsettled"])
         if "leader.evidence" in state:
             search.leader = Iterate.unpack("leader", state)
