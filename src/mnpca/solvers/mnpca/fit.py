@@ -13,7 +13,7 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.noise.graph import graph_can_show
 from mnpca.solvers.mnpca.iterate import Iterate
-from mnpca.solvers.mnpca.low_rank_step import SURPLUS, Center, leading_components
+from mnpca.solvers.mnpca.low_rank_step import SURPLUS, Center, largest_rank, leading_components
 from mnpca.solvers.mnpca.search import SIGNAL_FIRST, Allowed, Search, Settings, trail_of
 from mnpca.solvers.mnpca.standardized import StandardizedData
 from mnpca.solvers.mnpca.variational import Posterior
@@ -172,7 +172,16 @@ def fit_with(
         search = Search.unpack(engine, settings, resume)
     else:
         search = _begin(engine, settings, report)
-    best, comparisons = search.simplified(search.run(report))
+    best = search.run(report)
+    while settings.rank is None and settings.most <= best.posterior.rank < largest_rank(
+        engine.shape
+    ):
+        # Under a wrong noise hundreds of components stand above it. That many are looked for only
+        # where the right noise wants them.
+        settings = replace(settings, most=4 * settings.most)
+        search = _begin(engine, settings, report)
+        best = search.run(report)
+    best, comparisons = search.simplified(best)
     fit = as_fit(best, comparisons, search, standardized)
     if shown is None or shown >= best.posterior.rank:
         return fit, fit

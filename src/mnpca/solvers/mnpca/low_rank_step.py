@@ -28,6 +28,7 @@ def low_rank_step(
     col_noise: AxisPrecision,
     rank: int | None,
     *,
+    most: int | None = None,
     center: Center = "auto",
     start: FloatArray | None = None,
     max_sweeps: int = 8,
@@ -45,6 +46,8 @@ def low_rank_step(
     rank : int or None
         Components of the signal, the mean not counted. None takes those whose generalized
         singular values exceed ``sqrt n + sqrt p``, where those of pure noise end.
+    most : int, optional
+        Where the rank is None, look for no more components than this.
     center : bool or "auto"
         Whether the model has a mean row.
     start : array of shape (p, any), optional
@@ -60,7 +63,7 @@ def low_rank_step(
     for centered in options:
         mean = generalized_least_squares_mean(engine, row_noise) if centered else None
         if rank is None:
-            svd = _above_noise(engine, row_noise, col_noise, mean, start, seed)
+            svd = _above_noise(engine, row_noise, col_noise, mean, start, seed, most)
         else:
             svd = generalized_svd(
                 engine,
@@ -102,6 +105,7 @@ def _above_noise(
     mean: FloatArray | None,
     start: FloatArray | None,
     seed: int,
+    limit: int | None,
 ) -> GeneralisedSVD:
     """Return the triples above the edge of pure noise: look at twice as many until one is below.
 
@@ -109,6 +113,7 @@ def _above_noise(
     """
     edge = noise_edge(engine.shape)
     most = largest_rank(engine.shape)
+    most = most if limit is None else min(most, limit)
     width = 6 if start is None else max(6, start.shape[1] + 4)
 
     def triples(rank: int, loadings: FloatArray | None, tol: float) -> GeneralisedSVD:

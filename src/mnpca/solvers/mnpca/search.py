@@ -57,6 +57,8 @@ class Settings:
     seed: int
     n_matrices: int = 1
     """The data are so many matrices, one under the other, with the same noise."""
+    most: int = 64
+    """A trail looks for no more components than this; see `fit_with`."""
 
     def structures(self, trail: str) -> tuple[Structure, Structure]:
         """Return the structures of rows and columns on a trail."""
@@ -463,6 +465,7 @@ def _fit_signal(
         noise.row,
         noise.col,
         rank,
+        most=settings.most,
         center=settings.center,
         start=loadings,
         max_sweeps=sweeps,
