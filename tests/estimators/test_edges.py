@@ -49,17 +49,18 @@ def test_the_table(model, side, name):
     assert len(model.edges(side, fdr=0.2)) > len(table)
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.2])
-def test_the_false_discovery_rate_of_fits(rate):
-    proportions = []
+def test_the_false_discovery_rate_of_fits():
+    proportions = {0.05: [], 0.2: []}
     for seed in range(12):
         data = make_paper_small(c=64, seed=seed, n_samples=120, n_features=100, density=0.03)
         model = MNPCA(2, noise="graph").fit(data.Y)
         for side, truth in (("rows", data.row_precision), ("columns", data.col_precision)):
-            table = model.edges(side, fdr=rate)
-            true = truth.toarray()[table["node_1"], table["node_2"]] != 0
-            proportions.append(1.0 - true.mean() if len(true) else 0.0)
-    assert abs(np.mean(proportions) - rate) < 3 * np.std(proportions) / np.sqrt(24)
+            for rate, found in proportions.items():
+                table = model.edges(side, fdr=rate)
+                true = truth.toarray()[table["node_1"], table["node_2"]] != 0
+                found.append(1.0 - true.mean() if len(true) else 0.0)
+    for rate, found in proportions.items():
+        assert abs(np.mean(found) - rate) < 3 * np.std(found) / np.sqrt(24)
 
 
 @pytest.mark.parametrize("noise", ["normal", "t3"])
@@ -193,13 +194,13 @@ def test_data_outside_memory_have_no_tests(data, tmp_path):
 
 def test_stability_is_the_share_of_halves(model, data):
     told = []
-    table = edge_stability(model, data.Y, "columns", n_splits=6, callback=told.append)
-    assert [each.iteration for each in told] == list(range(1, 7))
+    table = edge_stability(model, data.Y, "columns", n_splits=4, callback=told.append)
+    assert [each.iteration for each in told] == list(range(1, 5))
     assert table.columns.tolist() == [*COLUMNS, "stability"]
-    np.testing.assert_allclose(table["stability"] * 6, (table["stability"] * 6).round())
+    np.testing.assert_allclose(table["stability"] * 4, (table["stability"] * 4).round())
     half = len(table) // 2
     assert table["stability"][:half].mean() > table["stability"][half:].mean()
-    again = edge_stability(model, data.Y, "columns", n_splits=6)
+    again = edge_stability(model, data.Y, "columns", n_splits=4)
     pd.testing.assert_frame_equal(again, table)
 
 
