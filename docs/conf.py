@@ -1,5 +1,8 @@
 """Sphinx configuration; ``make docs`` builds with warnings as errors."""
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import mnpca
 
 project = "mnpca"
@@ -44,7 +47,11 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "mnpca"
-html_static_path = ["_static"]
+# MathJax is a file of the pages, so that formulas are set without a network. Of the package that
+# brings it only this one is needed: fonts are inside.
+MATHJAX = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static/mathjax/tex-svg.js"
+mathjax_path = MATHJAX.name
+html_static_path = ["_static", str(MATHJAX)]
 html_theme_options = {
     "logo": {"text": "mnpca"},
     "show_toc_level": 2,

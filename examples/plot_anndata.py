@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mnpca.datasets import make_low_rank_matrix_normal, random_sparse_precision
-from mnpca.interop.anndata import mnpca
+from mnpca.interop.anndata import fit_anndata
 from mnpca.plots import ScoresDisplay
 
 # %%
@@ -41,7 +41,7 @@ adata = anndata.AnnData(
 
 # %%
 # One call; then everything is in the object and survives ``write_h5ad``.
-mnpca(adata)
+fit_anndata(adata)
 print(adata)
 print("components:", adata.uns["mnpca"]["n_components"])
 

@@ -19,9 +19,9 @@ precisions = [
     planted_precision(30, random_state=1001),
     chain_precision(20, 0.7),
 ]
-data = make_tensor_normal(shape, rank=2, precisions=precisions, random_state=1002)
-model = TensorMNPCA(rank=2).fit(data.Y)
-plain = TensorMNPCA(rank=2, noise="identity").fit(data.Y)
+data = make_tensor_normal(shape, 2, precisions=precisions, random_state=1002)
+model = TensorMNPCA(2).fit(data.Y)
+plain = TensorMNPCA(2, noise="identity").fit(data.Y)
 print(f"with networks:         {psnr(model.denoise(), data.signal):.1f} dB")
 print(f"Tucker, white noise:   {psnr(plain.denoise(), data.signal):.1f} dB")
 

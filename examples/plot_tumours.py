@@ -23,12 +23,13 @@ X = StandardScaler().set_output(transform="pandas").fit_transform(np.log1p(tumor
 diagnosis = tumors.target.map(lambda number: tumors.target_names[number])
 
 # %%
-# As most real data, these are not what the model says to the letter: ``noise="auto"`` would keep
-# unequal variances, because no network explains all that two components leave. We ask for a network
-# all the same, and read its strongest edges only.
+# Two components are shown; the networks are fitted beside all components that the evidence finds.
+# As most real data, these are not what the model says to the letter, so we read the strongest edges
+# only.
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", ModelCheckWarning)
-    model = MNPCA(2, noise="graph", random_state=0).fit(X)
+    model = MNPCA(2, random_state=0).fit(X)
+print(model.choice_)
 print(model.model_check_["advice"])
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
@@ -37,12 +38,12 @@ ScoresDisplay.from_estimator(model, X, labels=diagnosis).plot(axes[1])
 
 # %%
 # The 25 strongest edges: blue ones rise and fall together, orange ones against each other, given
-# the two components and all other measurements.
+# the components and all other measurements.
 NoiseGraphDisplay.from_estimator(model, "columns").plot(max_edges=25)
 
 # %%
-# As numbers. Nobody told the model that "mean texture", "texture error" and "worst texture" are one
-# characteristic.
+# As numbers. Nobody told the model which columns are versions of one characteristic, or that
+# perimeter and area measure one outline.
 graph = model.noise_graph("columns")
 edges = sorted(graph.edges(data=True), key=lambda e: -abs(e[2]["partial_correlation"]))
 for first, second, edge in edges[:12]:
