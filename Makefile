@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-test
 
-.PHONY: demo test test-array-api test-lowest test-newest lint types docs check clean reproduce
+.PHONY: demo test test-slow test-array-api test-lowest test-newest lint types docs check clean reproduce
 
 demo: $(VENV)/.installed-app
 	$(BIN)/python -m mnpca demo
@@ -15,15 +15,19 @@ reproduce: $(VENV)/.installed-app
 	$(BIN)/python -m reproduction $(TARGET)
 
 # One thread a worker: BLAS threads of two workers on two cores would wait for each other.
-test test-array-api test-lowest test-newest: export OMP_NUM_THREADS = 1
-test test-array-api test-lowest test-newest: export OPENBLAS_NUM_THREADS = 1
+test test-slow test-array-api test-lowest test-newest: export OMP_NUM_THREADS = 1
+test test-slow test-array-api test-lowest test-newest: export OPENBLAS_NUM_THREADS = 1
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# scikit-learn's checks of array API input are skipped without this switch.
+# What takes more than ten seconds a test: a cluster with a killed worker, altered files, the paper's tables.
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m slow
+
+# scikit-learn's checks of array API input, which `make test` skips for want of this switch.
 test-array-api: $(STAMP)
-	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 tests/contract
+	SCIPY_ARRAY_API=1 $(BIN)/python -m pytest -n 2 tests/contract -k array_api
 
 test-lowest test-newest:
 	.ci/versions $(@:test-%=%) -n 2

@@ -51,7 +51,7 @@ def corpus(rng, folder):
         mnpca.LikelihoodMNPCA(n_components=2).fit(X),
         mnpca.WassersteinMNPCA(n_components=2).fit(X),
         mnpca.MNPCA(n_components=2).fit(X),
-        mnpca.TensorMNPCA(rank=1).fit(np.stack([X, X[::-1], 2 * X])),
+        mnpca.TensorMNPCA(1).fit(np.stack([X, X[::-1], 2 * X])),
         mnpca.DimensionFoldingPCA(1, 1).fit(np.stack([X, X[::-1], 2 * X])),
     ]
     files = []

@@ -11,12 +11,15 @@ cross-validation, and GraphicalLassoCV up to 500 columns.
 
 import argparse
 import os
+import sys
 import time
 import warnings
 from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for reproduction/
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -25,8 +28,8 @@ from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.model_selection import KFold, cross_val_score
 
 from mnpca import MNPCA
-from mnpca.datasets import load_real
 from mnpca.solvers.mnpca import fit_mnpca
+from reproduction.real_sets import load_real
 
 SMALL = [
     *("zoo", "tae", "wine", "sonar", "glass", "heart-statlog", "iono", "3sources"),

@@ -17,24 +17,29 @@ its numbers of rows and columns (3sources:200x150), drawn at random.
 
 import argparse
 import os
+import sys
 import time
 import warnings
+from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for reproduction/
 
 import numpy as np
 from missing_bound import losses
 from missing_rivals import fills, rms, svd_impute
 
 from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
-from mnpca.datasets import load_real, make_paper_small
+from mnpca.datasets import make_paper_small
 from mnpca.engines import engine_for
 from mnpca.metrics import psnr
 from mnpca.model.effects import Covariates
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.missing import Incomplete
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
+from reproduction.real_sets import load_real
 
 FIRST_SEED = 1000
 HIDDEN = 0.2

@@ -11,12 +11,15 @@ cross-validation. Every fold is a row of the output file, which a second run con
 import argparse
 import csv
 import os
+import sys
 import time
 import warnings
 from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for reproduction/
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -26,8 +29,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mnpca import MNPCA
-from mnpca.datasets import load_real
 from mnpca.selection.rank import paper_rank
+from reproduction.real_sets import load_real
 
 #: The sets whose shape agrees with the paper's table, smallest first.
 SETS = [

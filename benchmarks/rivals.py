@@ -160,7 +160,7 @@ def main():
         print("GmGM: absent\n")
         tools = {name: tool for name, tool in tools.items() if "GmGM" not in name}
     warnings.simplefilter("ignore")  # of the others
-    measure(SETTINGS["60x40 density .03 c=32"][0](0), tools)  # imports and compilation
+    measure(SETTINGS[options.rows[0]][0](0), tools)  # imports and compilation
     print("| data | tool | PSNR | groups | row edges | column edges | seconds |")
     print("|---|---|---|---|---|---|---|")
     for row in options.rows:

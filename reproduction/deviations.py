@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mnpca.datasets import REAL_SETS
+from reproduction.real_sets import REAL_SETS
 
 #: Points that a figure may differ before it is listed.
 POINTS = 3.0

@@ -81,11 +81,9 @@ def _model(method, data, k, seed, penalties):
     if method == "WassersteinMNPCA":
         return WassersteinMNPCA(k, center=False)
     if method == "WassersteinMNPCA-gradient":
-        return WassersteinMNPCA(k, method="gradient", center=False, random_state=seed)
+        return WassersteinMNPCA(k, method="gradient", center=False)
     if method == "WassersteinMNPCA-original":
-        return WassersteinMNPCA(
-            k, objective="original", method="gradient", center=False, random_state=seed
-        )
+        return WassersteinMNPCA(k, objective="original", method="gradient", center=False)
     if method == "MNPCA":
         return MNPCA(k, noise="graph", random_state=seed)
     raise ValueError(f"No method is called {method!r}.")

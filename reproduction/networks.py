@@ -3,12 +3,12 @@
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca.datasets import load_real
 from mnpca.estimators import MNPCA
 from mnpca.precision import sparse_precision
 from mnpca.selection.rank import paper_rank
 from reproduction.baselines import make_reducer
 from reproduction.cells import Cell, Outcome
+from reproduction.real_sets import load_real
 
 N_STRONGEST = {"rows": 1000, "columns": 100}
 QUICK_ROWS = 400

@@ -4,12 +4,12 @@ from functools import cache
 
 import numpy as np
 
-from mnpca.datasets import REAL_SETS, load_real
 from mnpca.model.metric import MetricError
 from mnpca.selection.rank import paper_rank
 from reproduction.baselines import METHODS, make_reducer
 from reproduction.cells import Cell, Outcome
 from reproduction.classification import nested_protocol, paper_protocol
+from reproduction.real_sets import REAL_SETS, load_real
 
 QUICK_SETS = ("tae", "wine", "zoo")
 # Sets whose rows are too many for five fits of every method inside training folds.

@@ -8,8 +8,8 @@ from sklearn.utils.validation import validate_data
 from mnpca.datasets import make_paper_small
 from mnpca.diagnostics import whiten
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.model.gauge import normalize_gauge
 from mnpca.model.low_rank import fix_signs
+from mnpca.model.sparse import normalize_gauge
 
 
 class KnownNetworks(MatrixNormalEstimator):

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from mnpca.estimators import GeneralizedPCA
-from mnpca.model.distance_metrics import laplacian_metric, smooth_metric
+from mnpca.model.metric import laplacian_metric, smooth_metric
 from reproduction.baselines._in_metrics import ComponentsInMetrics
 from reproduction.baselines.program import ProgramMNPCA
 

@@ -14,18 +14,33 @@ if TYPE_CHECKING:
         WassersteinMNPCA,
     )
     from mnpca.estimators._edges import compare_edges, edge_stability
+    from mnpca.estimators._progress import CheckpointError
     from mnpca.estimators._saving import load
+    from mnpca.model.low_rank import LowRank
     from mnpca.model.whiteness import ModelCheckWarning
-    from mnpca.precision import sparse_precision, sparse_precision_path
+    from mnpca.persistence import ModelFileError
+    from mnpca.precision import (
+        NotCertifiedError,
+        PrecisionResult,
+        sparse_precision,
+        sparse_precision_path,
+    )
+    from mnpca.solvers.progress import Progress
 
 __version__ = "0.1.0"
 
 __all__ = [
     "MNPCA",
+    "CheckpointError",
     "DimensionFoldingPCA",
     "GeneralizedPCA",
     "LikelihoodMNPCA",
+    "LowRank",
     "ModelCheckWarning",
+    "ModelFileError",
+    "NotCertifiedError",
+    "PrecisionResult",
+    "Progress",
     "SparsePrecision",
     "TensorMNPCA",
     "WassersteinMNPCA",
@@ -39,14 +54,30 @@ __all__ = [
 
 #: Where names outside `mnpca.estimators` come from; all are imported when they are first used.
 _HOMES = {
+    "CheckpointError": "mnpca.estimators._progress",
+    "LowRank": "mnpca.model.low_rank",
     "ModelCheckWarning": "mnpca.model.whiteness",
+    "ModelFileError": "mnpca.persistence",
+    "NotCertifiedError": "mnpca.precision",
+    "PrecisionResult": "mnpca.precision",
+    "Progress": "mnpca.solvers.progress",
     "compare_edges": "mnpca.estimators._edges",
     "edge_stability": "mnpca.estimators._edges",
     "load": "mnpca.estimators._saving",
     "sparse_precision": "mnpca.precision",
     "sparse_precision_path": "mnpca.precision",
 }
-_ROOMS = {"datasets", "diagnostics", "estimators", "interop", "io", "metrics", "plots", "precision"}
+_ROOMS = {
+    "datasets",
+    "diagnostics",
+    "estimators",
+    "interop",
+    "io",
+    "metrics",
+    "plots",
+    "precision",
+    "report",
+}
 
 
 def __getattr__(name):

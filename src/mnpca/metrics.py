@@ -1,19 +1,25 @@
 """How well a signal, a clustering or a noise network was recovered."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.utils import Bunch, check_random_state
 
+from mnpca._typing import FloatArray, RandomState
 
-def rmse(estimate, truth):
+__all__ = ["edge_recovery", "nmi", "psnr", "rmse"]
+
+
+def rmse(estimate: Any, truth: Any) -> float:
     """Root mean squared error, ``sqrt(mean((estimate - truth)^2))``."""
     estimate, truth = _alike(estimate, truth)
     return float(np.sqrt(np.mean((estimate - truth) ** 2)))
 
 
-def psnr(estimate, truth):
+def psnr(estimate: Any, truth: Any) -> float:
     """Peak signal-to-noise ratio in dB, ``10 log10(max(truth)^2 / mean((estimate - truth)^2))``.
 
     It is infinite where the two agree exactly.
@@ -31,7 +37,7 @@ def psnr(estimate, truth):
     return float(10 * np.log10(truth.max() ** 2 / mean_square))
 
 
-def nmi(scores, labels, *, n_init=20, random_state=0):
+def nmi(scores: Any, labels: Any, *, n_init: int = 20, random_state: RandomState = 0) -> float:
     """Return the normalized mutual information (times 100) of k-means on the scores and the labels.
 
     Each of `n_init` k-means runs (one random start each, as many clusters as labels) gives one
@@ -47,7 +53,7 @@ def nmi(scores, labels, *, n_init=20, random_state=0):
     return float(100 * np.mean(values))
 
 
-def edge_recovery(estimate, truth, *, n_edges=None):
+def edge_recovery(estimate: Any, truth: Any, *, n_edges: int | None = None) -> Bunch:
     """Rates at which the edges of a true precision were found.
 
     Edges are the nonzero off-diagonal entries, one triangle. The MN-PCA paper counts the strongest
@@ -93,21 +99,21 @@ def edge_recovery(estimate, truth, *, n_edges=None):
     )
 
 
-def _alike(estimate, truth):
+def _alike(estimate: Any, truth: Any) -> tuple[FloatArray, FloatArray]:
     """Return both as floating arrays: differences of unsigned integers, as in images, overflow."""
     estimate, truth = (np.asarray(matrix, dtype=np.float64) for matrix in (estimate, truth))
     _check_shapes(estimate, truth)
     return estimate, truth
 
 
-def _check_shapes(estimate, truth):
+def _check_shapes(estimate: Any, truth: Any) -> None:
     if estimate.shape != truth.shape:
         raise ValueError(
             f"estimate and truth must have one shape, got {estimate.shape} and {truth.shape}."
         )
 
 
-def _strongest_edges(precision, n_edges):
+def _strongest_edges(precision: sp.coo_array, n_edges: int | None) -> set[tuple[int, int]]:
     """Pairs (i, j), i < j, of the largest nonzero off-diagonal entries."""
     upper = sp.coo_array(sp.triu(precision, k=1))
     present = np.flatnonzero(upper.data)

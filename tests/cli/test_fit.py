@@ -194,6 +194,36 @@ def test_report_is_rendered_again(run, csv, tmp_path):
     assert json.loads(run("report", "out", "--json").out)["report"].endswith("report.html")
 
 
+def test_labels_of_columns_reach_the_report(run, csv, frame, tmp_path):
+    features = [name for name in frame if name != "group"]
+    rows = [f"{name};{'even' if j % 2 == 0 else 'odd'}" for j, name in enumerate(features[1:])]
+    (tmp_path / "kinds.csv").write_text("\n".join(["name;kind", *rows]))
+    (tmp_path / "other.csv").write_text("name,kind\nnobody,even\n")
+    fit = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--noise", "graph")
+    refused = run(*fit, "--column-labels", "other.csv")
+    assert refused.code == 2
+    assert "names no column of the data; it needs two columns" in refused.err
+    assert run(*fit, "--column-labels", "kinds.csv").code == 0
+    network = json.loads((tmp_path / "out" / "report.json").read_text())["networks"]["columns"]
+    assert network["drawing"]["groups"] == ["", "even", "odd"]
+    assert network["ordered_by"] == "label"
+
+
+def test_two_fits_are_compared(run, csv, tmp_path):
+    for rank in (2, 3):
+        fit = ("fit", csv, "-k", rank, "--labels", "group", "-o", f"rank{rank}")
+        assert run(*fit).code == 0
+    shown = run("report", "rank2", "rank3", "--json")
+    assert shown.code == 0
+    page = tmp_path / "rank3" / "comparison.html"
+    assert json.loads(shown.out)["report"].endswith("comparison.html")
+    assert "rank2 and rank3" in page.read_text()
+    assert "no counterpart" in page.read_text()
+    refused = run("report", "rank2", "nowhere")
+    assert refused.code == 2
+    assert "not a folder that mnpca fit wrote" in refused.err
+
+
 def test_overwrite_and_checkpoint(run, csv, tmp_path):
     arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--checkpoint", "c.ckpt")
     assert run(*arguments).code == 0

@@ -113,10 +113,6 @@ def test_one_clear_line(run, tmp_path, case):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_there_are_at_least_twenty():
-    assert len(WRONG) >= 20
-
-
 def test_a_model_of_other_columns(run, csv, frame, tmp_path):
     assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
     frame.iloc[:, :5].to_csv(tmp_path / "few.csv")

@@ -12,9 +12,15 @@ from mnpca import MNPCA
 @parametrize_with_checks(
     [
         MNPCA(),
-        MNPCA(n_components=1),
-        MNPCA(n_components=1, noise="graph", center=True),
-        MNPCA(n_components=1, noise="diagonal", robust=True, missing="error"),
+        MNPCA(n_components=1, noise="graph", center=True, max_iter=3, prior="gaussian"),
+        MNPCA(
+            n_components=1,
+            noise="diagonal",
+            robust=True,
+            missing="error",
+            max_iter=3,
+            prior="gaussian",
+        ),
     ]
 )
 def test_contract(estimator, check):

@@ -8,6 +8,6 @@ from mnpca import TensorMNPCA
 
 # The checks' data are no low-rank signal in noise, and the estimator may say so.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([TensorMNPCA(rank=1), TensorMNPCA(rank=1, noise="diagonal", center=True)])
+@parametrize_with_checks([TensorMNPCA(1), TensorMNPCA(1, noise="diagonal", center=True)])
 def test_contract(estimator, check):
     check(estimator)

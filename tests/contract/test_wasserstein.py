@@ -8,7 +8,6 @@ from mnpca import WassersteinMNPCA
 @parametrize_with_checks(
     [
         WassersteinMNPCA(),
-        WassersteinMNPCA(n_components=1),
         # A tolerance that short schedules meet: the checks treat warnings as errors.
         WassersteinMNPCA(n_components=1, method="gradient", max_iter=30, tol=10),
     ]

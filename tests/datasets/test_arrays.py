@@ -7,10 +7,10 @@ from mnpca.datasets import make_several_matrices, make_tensor_normal
 
 
 def test_the_signal_of_a_tensor():
-    data = make_tensor_normal((5, 4, 3), rank=(2, 1, 2), signal_scale=3.0, random_state=0)
+    data = make_tensor_normal((5, 4, 3), n_components=(2, 1, 2), signal_scale=3.0, random_state=0)
     assert np.mean(data.signal**2) == pytest.approx(9 * 0.2)
     assert np.linalg.matrix_rank(data.signal[:, :, 0]) == 1
-    none = make_tensor_normal((5, 4, 3), rank=0, random_state=0)
+    none = make_tensor_normal((5, 4, 3), n_components=0, random_state=0)
     assert not none.signal.any()
     assert np.isfinite(none.Y).all()
 
@@ -20,8 +20,8 @@ def test_the_signal_of_a_tensor():
     [
         (make_several_matrices, (3, 5, 4), {"row_precision": np.eye(1)}, r"row_precision .*5, 5"),
         (make_several_matrices, (3, 5, 4), {"col_precision": np.eye(5)}, r"col_precision .*4, 4"),
-        (make_tensor_normal, ((5, 4, 3),), {"rank": (2, 2)}, r"rank=\(2, 2\)"),
-        (make_tensor_normal, ((5, 4, 3),), {"rank": 4}, "rank=4"),
+        (make_tensor_normal, ((5, 4, 3),), {"n_components": (2, 2)}, r"n_components=\(2, 2\)"),
+        (make_tensor_normal, ((5, 4, 3),), {"n_components": 4}, "n_components=4"),
         (make_tensor_normal, ((5, 4),), {"precisions": [np.eye(5)]}, "precisions"),
         (make_tensor_normal, ((5, 4),), {"precisions": [np.eye(5), np.eye(3)]}, "precisions"),
     ],

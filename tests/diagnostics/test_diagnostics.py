@@ -17,6 +17,7 @@ from mnpca.diagnostics import (
     network_edges,
     network_order,
     scree,
+    training_view,
     whiten,
 )
 
@@ -45,10 +46,14 @@ def test_metrics_that_are_no_precisions_have_no_edges(metric):
         network_edges(model, "columns")
 
 
-def test_models_without_two_networks_are_refused():
+def test_a_model_of_one_network_has_no_other():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    with pytest.raises(TypeError, match="A SparsePrecision has no noise networks among rows"):
-        network_edges(SparsePrecision().fit(X), "columns")
+    model = SparsePrecision().fit(X)
+    assert len(network_edges(model, "columns")) == (model.precision_.nnz - 3) // 2
+    with pytest.raises(ValueError, match='side must be "columns"'):
+        network_edges(model, "rows")
+    with pytest.raises(TypeError, match="two noise networks"):
+        training_view(model, X)
 
 
 def test_side_is_checked():

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,17 @@ def _memory_mapped(dtype, folder, monkeypatch):
     return Place(f"memory-mapped {dtype}", put, _tolerance(dtype))
 
 
+def _sparse(dtype, monkeypatch, formed):
+    # Blocks of seven rows, tiles of five.
+    monkeypatch.setattr("mnpca.engines.rows.BLOCK_BYTES", 1)
+    monkeypatch.setattr("mnpca.engines.rows.ROW_UNIT", 7)
+    monkeypatch.setattr("mnpca.engines.chunked_gram.TILE", 5)
+    monkeypatch.setattr("mnpca.engines.thin.ROWS", 8)
+    if not formed:
+        monkeypatch.setattr("mnpca.engines.sparse.FORMED", 4)
+    return Place(f"sparse {dtype}", lambda Y: sp.csr_matrix(Y.astype(dtype)), _tolerance("float32"))
+
+
 def _dask(dtype, where):
     da = pytest.importorskip("dask.array")
     chunks = (11, 7)  # columns in pieces too, and rows in pieces of unequal length
@@ -90,13 +102,19 @@ PLACES = {
 }
 #: Places of the chunked engine, which need a file or workers.
 CHUNKED = ["mapped-float64", "mapped-float32", "dask-threads", "dask-cluster"]
+#: Sparse matrices; the second has more columns than Gram matrices are formed of.
+SPARSE = ["sparse-float64", "sparse-float32", "sparse-wide"]
 
 
-@pytest.fixture(params=[*PLACES, *CHUNKED])
+@pytest.fixture(params=[*PLACES, *CHUNKED, *SPARSE])
 def place(request):
     """Every installed place in turn; the others are skipped with a reason."""
     if request.param in PLACES:
         return PLACES[request.param]()
+    if request.param in SPARSE:
+        dtype = "float32" if request.param == "sparse-float32" else "float64"
+        monkeypatch = request.getfixturevalue("monkeypatch")
+        return _sparse(dtype, monkeypatch, request.param != "sparse-wide")
     if request.param.startswith("mapped"):
         return _memory_mapped(
             request.param[7:],

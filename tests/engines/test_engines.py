@@ -33,6 +33,8 @@ def formed(request, monkeypatch):
         monkeypatch.setattr("mnpca.engines.device_gram.DEVICE_TILE", 7)
         monkeypatch.setattr("mnpca.engines.device.ROOM", 100)
         monkeypatch.setattr("mnpca.engines.array_api.SUMMED", 11)
+        monkeypatch.setattr("mnpca.engines.gram.TILE", 7)
+        monkeypatch.setattr("mnpca.engines.gram.SMALL", 0)
 
 
 def close(place, actual, expected):

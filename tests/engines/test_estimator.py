@@ -9,7 +9,8 @@ from mnpca.datasets import make_low_rank_matrix_normal
 from mnpca.engines import engine_for
 from mnpca.engines.arrays import to_numpy
 from mnpca.engines.dense import DenseEngine
-from mnpca.solvers.mnpca.search import Search, Settings
+from mnpca.solvers.mnpca.search import Search
+from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.progress import silent
 
 #: Where an estimator's results follow its matrix.
@@ -45,14 +46,30 @@ def reference(data):
     return MNPCA(2).fit(data.Y)
 
 
+@pytest.fixture(scope="module")
+def chosen(data):
+    return MNPCA().fit(data.Y)
+
+
+@pytest.fixture(scope="module")
+def kept():
+    """Fits by the name of their place."""
+    return {}
+
+
+@pytest.fixture
+def model(place, data, kept):
+    if place.name not in kept:
+        kept[place.name] = MNPCA(2).fit(place.put(data.Y))
+    return kept[place.name]
+
+
 def close(actual, expected, tol=2e-3):
     scale = np.abs(expected).max()
     np.testing.assert_allclose(to_numpy(actual), expected, atol=tol * scale)
 
 
-def test_the_same_model_everywhere(place, data, reference):
-    X = place.put(data.Y)
-    model = MNPCA(2).fit(X)
+def test_the_same_model_everywhere(model, reference):
     close(model.components_, reference.components_)
     close(model.singular_values_, reference.singular_values_)
     close(model.denoise(), reference.denoise())
@@ -64,9 +81,8 @@ def test_the_same_model_everywhere(place, data, reference):
         close(ours.toarray(), theirs.toarray())
 
 
-def test_results_live_where_the_matrix_lives(place, data, reference):
+def test_results_live_where_the_matrix_lives(place, data, model, reference):
     X = place.put(data.Y)
-    model = MNPCA(2).fit(X)
     signal, std = model.denoise(return_std=True)
     scores = model.transform(X)
     for result in (signal, std, scores, model.inverse_transform(scores)):
@@ -109,16 +125,14 @@ def test_float64_everywhere_to_the_last_digits(place, data):
     assert found.evidence == pytest.approx(expected.evidence, rel=1e-8)
 
 
-def test_rank_and_noise_are_chosen_alike(place, data):
+def test_rank_and_noise_are_chosen_alike(place, data, chosen):
     model = MNPCA().fit(place.put(data.Y))
-    expected = MNPCA().fit(data.Y)
-    assert model.n_components_ == expected.n_components_
-    assert model.noise_["columns"]["structure"] == expected.noise_["columns"]["structure"]
+    assert model.n_components_ == chosen.n_components_
+    assert model.noise_["columns"]["structure"] == chosen.noise_["columns"]["structure"]
 
 
-def test_a_model_can_be_saved(place, data, tmp_path):
+def test_a_model_can_be_saved(place, data, model, tmp_path):
     X = place.put(data.Y)
-    model = MNPCA(2).fit(X)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert type(again.components_) is np.ndarray
@@ -153,10 +167,9 @@ def test_bad_matrices_are_refused(place, data, spoil, message):
         MNPCA(2).fit(place.put(spoil(data.Y)))
 
 
-def test_other_widths_and_outliers_are_refused(place, data):
+def test_other_widths_and_outliers_are_refused(place, data, model):
     if place.name.startswith("numpy"):
         pytest.skip("NumPy's own checks are tested with the estimators")
-    model = MNPCA(2).fit(place.put(data.Y))
     with pytest.raises(ValueError, match="expecting 80 features"):
         model.transform(place.put(data.Y[:, :50]))
     with pytest.raises(TypeError, match="NumPy array"):

@@ -11,7 +11,6 @@ from mnpca.datasets import make_paper_small
 from mnpca.engines import arrays
 from mnpca.engines.arrays import diagonal_matrix, gram, to_numpy
 from mnpca.engines.inverse_root import inverse_root, largest_eigenvalue_bound, stretches
-from mnpca.precision.problem import NotCertifiedError
 from mnpca.selection.penalty import bic_path
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 
@@ -82,42 +81,6 @@ def test_diagonal_matrix(put):
 # ---- sparse precisions -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("penalize_diagonal", [False, True])
-@pytest.mark.parametrize("small", [3, 200])
-def test_precision_is_the_processor_s(put, monkeypatch, penalize_diagonal, small):
-    """Two large and some small components, on either side of the border between the methods."""
-    monkeypatch.setattr("mnpca.precision.array_api.SMALL", small)
-    S = np.eye(45)
-    S[:20, :20] = correlation(20, 60, 1000)
-    S[20:40, 20:40] = correlation(20, 15, 1001)
-    S[40:42, 40:42] = [[2.0, 1.0], [1.0, 3.0]]
-    order = np.random.default_rng(0).permutation(45)
-    S = S[np.ix_(order, order)]
-    expected = sparse_precision(S, 0.3, penalize_diagonal=penalize_diagonal, tol=1e-9)
-    found = sparse_precision(put(S), 0.3, penalize_diagonal=penalize_diagonal, tol=1e-9)
-    assert 0 <= found.duality_gap <= 45e-9
-    assert found.objective == pytest.approx(expected.objective, abs=1e-6)
-    assert type(found.precision) is type(put(S))
-    np.testing.assert_allclose(to_numpy(found.precision), expected.precision.toarray(), atol=1e-3)
-    np.testing.assert_allclose(to_numpy(found.covariance), expected.covariance, atol=1e-3)
-    assert [part.tolist() for part in found.components] == [
-        part.tolist() for part in expected.components
-    ]
-
-
-def test_precision_with_a_matrix_of_penalties_and_a_start(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
-    S = correlation(25, 40, 1002)
-    alpha = np.random.default_rng(3).uniform(0.1, 0.3, (25, 25))
-    alpha = (alpha + alpha.T) / 2
-    expected = sparse_precision(S, alpha, tol=1e-8)
-    cold = sparse_precision(put(S), put(alpha), tol=1e-8)
-    assert cold.objective == pytest.approx(expected.objective, abs=1e-6)
-    warm = sparse_precision(put(S), alpha, tol=1e-8, init=cold)
-    assert warm.n_iter < cold.n_iter
-    assert warm.objective == pytest.approx(expected.objective, abs=1e-6)
-
-
 def test_precision_where_newton_fails(put, monkeypatch):
     monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
     monkeypatch.setattr("mnpca.precision.newton.MAX_ITERATIONS", 1)
@@ -125,40 +88,6 @@ def test_precision_where_newton_fails(put, monkeypatch):
     found = sparse_precision(put(S), 0.1, tol=1e-7)
     expected = sparse_precision(S, 0.1, tol=1e-7)
     assert found.objective == pytest.approx(expected.objective, abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("S", "alpha", "message"),
-    [
-        (np.eye(3)[:2], 0.1, "square"),
-        (np.array([[1.0, np.nan], [np.nan, 1.0]]), 0.1, "finite"),
-        (np.array([[1.0, 0.5], [0.1, 1.0]]), 0.1, "symmetric"),
-        (-np.eye(2), 0.1, "negative diagonal"),
-        (np.zeros((2, 2)), 0.1, "zero variance"),
-        (np.eye(2), -0.1, "not negative"),
-        (np.eye(2), np.ones((3, 3)), "S's shape"),
-        (np.eye(2), np.array([[0.0, 1.0], [0.5, 0.0]]), "symmetric"),
-    ],
-)
-def test_bad_input_is_refused(put, S, alpha, message):
-    with pytest.raises(ValueError, match=message):
-        sparse_precision(put(S), alpha)
-
-
-def test_no_solution_is_said(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
-    S = np.ones((3, 3))
-    with pytest.raises(NotCertifiedError, match="alpha > 0"):
-        sparse_precision(put(S), 0.0)
-
-
-def test_a_start_from_other_memory_is_refused(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
-    S = correlation(6, 20, 1004)
-    with pytest.raises(ValueError, match="other memory"):
-        sparse_precision(put(S), 0.1, init=sparse_precision(S, 0.1))
-    with pytest.raises(ValueError, match="init is for 4 variables"):
-        sparse_precision(put(S), 0.1, init=sparse_precision(put(S[:4, :4]), 0.1))
 
 
 # ---- the Wasserstein solvers -----------------------------------------------------------------

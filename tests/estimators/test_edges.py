@@ -49,24 +49,25 @@ def test_the_table(model, side, name):
     assert len(model.edges(side, fdr=0.2)) > len(table)
 
 
+@pytest.mark.slow
 def test_the_false_discovery_rate_of_fits():
     proportions = {0.05: [], 0.2: []}
-    for seed in range(12):
+    for seed in range(8):
         data = make_paper_small(c=64, seed=seed, n_samples=120, n_features=100, density=0.03)
-        model = MNPCA(2, noise="graph").fit(data.Y)
+        model = MNPCA(2, noise="graph", prior="gaussian").fit(data.Y)
         for side, truth in (("rows", data.row_precision), ("columns", data.col_precision)):
             for rate, found in proportions.items():
                 table = model.edges(side, fdr=rate)
                 true = truth.toarray()[table["node_1"], table["node_2"]] != 0
                 found.append(1.0 - true.mean() if len(true) else 0.0)
     for rate, found in proportions.items():
-        assert abs(np.mean(found) - rate) < 3 * np.std(found) / np.sqrt(24)
+        assert abs(np.mean(found) - rate) < 3 * np.std(found) / np.sqrt(16)
 
 
 @pytest.mark.parametrize("noise", ["normal", "t3"])
 def test_white_noise_has_no_edge(noise):
     squares, edges = [], 0
-    for seed in range(6):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
         signal = 3 * rng.normal(size=(120, 2)) @ rng.normal(size=(2, 90))
         shape = (120, 90)
@@ -78,7 +79,7 @@ def test_white_noise_has_no_edge(noise):
             squares.append(np.mean(tests.z**2))
             # Kolmogorov's distance of the p-values from uniform ones.
             assert stats.kstest(tests.p, "uniform").statistic < 0.04
-    assert edges <= 2  # of twelve networks, each with one at a rate of 5%
+    assert edges <= 2  # of eight networks, each with one at a rate of 5%
     assert np.mean(squares) == pytest.approx(1.0, abs=0.03)
 
 
@@ -166,10 +167,11 @@ def test_bad_arguments_are_named(model, data):
             model.edges("rows", fdr=fdr)
     with pytest.raises(ValueError, match="no network among rows"):
         SparsePrecision(alpha=0.5).fit(data.Y).edges("rows")
+    unnamed = MNPCA(2, noise="graph").fit(data.Y[:60])
     with pytest.raises(ValueError, match="same rows"):
-        compare_edges(model, MNPCA(2, noise="graph").fit(data.Y[:140]), "rows")
+        compare_edges(model, unnamed, "rows")
     with pytest.raises(ValueError, match="different names"):
-        compare_edges(model, MNPCA(2, noise="graph").fit(data.Y))
+        compare_edges(model, unnamed)
     with pytest.raises(ValueError, match="training matrix"):
         edge_stability(model, data.Y.T)
     with pytest.raises(ValueError, match="n_splits"):
@@ -194,13 +196,13 @@ def test_data_outside_memory_have_no_tests(data, tmp_path):
 
 def test_stability_is_the_share_of_halves(model, data):
     told = []
-    table = edge_stability(model, data.Y, "columns", n_splits=4, callback=told.append)
-    assert [each.iteration for each in told] == list(range(1, 5))
+    table = edge_stability(model, data.Y, "columns", n_splits=3, callback=told.append)
+    assert [each.iteration for each in told] == list(range(1, 4))
     assert table.columns.tolist() == [*COLUMNS, "stability"]
-    np.testing.assert_allclose(table["stability"] * 4, (table["stability"] * 4).round())
+    np.testing.assert_allclose(table["stability"] * 3, (table["stability"] * 3).round())
     half = len(table) // 2
     assert table["stability"][:half].mean() > table["stability"][half:].mean()
-    again = edge_stability(model, data.Y, "columns", n_splits=4)
+    again = edge_stability(model, data.Y, "columns", n_splits=3)
     pd.testing.assert_frame_equal(again, table)
 
 
@@ -226,6 +228,11 @@ def test_differences_of_two_groups():
     np.testing.assert_allclose(
         table["difference"], table["partial_correlation_b"] - table["partial_correlation_a"]
     )
+    white = MNPCA(1, noise="identity", prior="gaussian").fit(
+        np.random.default_rng(3).normal(size=(300, 40))
+    )
+    with pytest.raises(ValueError, match=r'in model_b.*noise="graph"'):
+        compare_edges(one, white)
     swapped = compare_edges(other, one)
     np.testing.assert_allclose(swapped["z"], -table["z"])
 

@@ -1,13 +1,9 @@
 """DimensionFoldingPCA: loadings of both sides, GLRAM as its limit."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
-import mnpca
 from mnpca import DimensionFoldingPCA
 from mnpca.datasets import chain_precision, make_tensor_normal, planted_precision
 from mnpca.metrics import edge_recovery, psnr
@@ -127,15 +123,6 @@ def test_wrong_parameters_are_named(data, model):
         model.transform(data.Y[:, :, :14])
     with pytest.raises(ValueError, match="expecting 20 features"):
         model.transform(data.Y[:, :19])
-
-
-def test_copies_and_files(data, model, tmp_path):
-    assert np.array_equal(clone(model).fit(data.Y).denoise(), model.denoise())
-    assert np.array_equal(pickle.loads(pickle.dumps(model)).denoise(), model.denoise())
-    model.save(tmp_path / "m")
-    again = mnpca.load(tmp_path / "m")
-    assert np.array_equal(again.transform(data.Y), model.transform(data.Y))
-    assert repr(again) == "DimensionFoldingPCA()"
 
 
 def test_reports_and_resumes(data, model, tmp_path):

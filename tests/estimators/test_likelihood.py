@@ -189,23 +189,6 @@ def test_convergence_warning_says_what_to_change(data):
     assert model.n_iter_ == 1
 
 
-def test_verbose(data, capsys):
-    LikelihoodMNPCA(2, alpha_row=0.5, alpha_col=0.5, verbose=1).fit(data.Y)
-    assert "[LikelihoodMNPCA]" in capsys.readouterr().out
-
-
-def test_callback_checkpoint_and_resuming(data, model, tmp_path):
-    seen = []
-    path = tmp_path / "fit.checkpoint"
-    options = {"alpha_row": 0.3, "alpha_col": 0.3}
-    LikelihoodMNPCA(2, **options).fit(data.Y, callback=seen.append, checkpoint=path)
-    assert seen[0].iteration == 1
-    assert {p.stage for p in seen} == {"likelihood, from svd", "likelihood, from scales"}
-    again = LikelihoodMNPCA(2, **options).fit(data.Y, resume_from=path)
-    np.testing.assert_array_equal(again.components_, model.components_)
-    np.testing.assert_array_equal(again.objective_history_, model.objective_history_)
-
-
 def test_frames_and_networks(data):
     frame = pd.DataFrame(data.Y, columns=[f"gene {j}" for j in range(40)])
     frame.index = [f"sample {i}" for i in range(60)]
@@ -224,9 +207,3 @@ def test_frames_and_networks(data):
     model.fit(data.Y)
     assert not hasattr(model, "sample_names_in_")
     assert model.noise_graph("rows").nodes[5]["name"] == "5"
-
-
-def test_float32(data, model):
-    single = LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3).fit(data.Y.astype(np.float32))
-    assert single.transform(data.Y.astype(np.float32)).dtype == np.float32
-    np.testing.assert_allclose(single.components_, model.components_, atol=1e-3)

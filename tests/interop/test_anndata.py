@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import mnpca as package
 from mnpca.datasets import make_paper_small
-from mnpca.interop.anndata import mnpca
+from mnpca.interop.anndata import fit_anndata, normalize_counts
 
 anndata = pytest.importorskip("anndata")
 # How well these small data are fitted is tested elsewhere.
@@ -35,7 +35,7 @@ def make(data, X=None):
 
 def test_results_are_the_estimator_s(data):
     adata = make(data)
-    assert mnpca(adata, n_comps=2) is None
+    assert fit_anndata(adata, n_comps=2) is None
     model = package.MNPCA(2, random_state=0).fit(data.Y)
     np.testing.assert_allclose(adata.obsm["X_mnpca"], model.transform(data.Y))
     np.testing.assert_allclose(adata.varm["mnpca"], model.components_.T)
@@ -51,10 +51,10 @@ def test_results_are_the_estimator_s(data):
 def test_layer_mask_key_copy_and_sparse(data):
     adata = make(data, np.zeros_like(data.Y))
     adata.layers["log"] = sp.csr_matrix(data.Y)
-    result = mnpca(adata, 2, layer="log", mask_var="use", key_added="mine", copy=True)
+    result = fit_anndata(adata, 2, layer="log", mask_var="use", key_added="mine", copy=True)
     assert "mine" not in adata.obsm
     used = adata.var["use"].to_numpy()
-    model = package.MNPCA(2, random_state=0).fit(data.Y[:, used])
+    model = package.MNPCA(2, random_state=0).fit(sp.csr_matrix(data.Y[:, used]))
     np.testing.assert_allclose(result.obsm["mine"], model.transform(data.Y[:, used]))
     np.testing.assert_allclose(result.varm["mine"][used], model.components_.T)
     assert (result.varm["mine"][~used] == 0).all()
@@ -74,21 +74,21 @@ def test_layer_mask_key_copy_and_sparse(data):
 )
 def test_wrong_masks(data, options, words):
     with pytest.raises(ValueError, match=words):
-        mnpca(make(data), 2, **options)
+        fit_anndata(make(data), 2, **options)
 
 
 def test_an_unknown_layer_names_those_there_are(data):
     adata = make(data)
     adata.layers["counts"] = adata.X
     with pytest.raises(ValueError, match=r"'count' is not in adata.layers; there: 'counts'"):
-        mnpca(adata, layer="count")
+        fit_anndata(adata, layer="count")
 
 
 def test_no_component_leaves_no_neighbors_of_an_earlier_run(data):
     adata = make(data)
-    mnpca(adata, n_comps=1)
+    fit_anndata(adata, n_comps=1)
     assert "mnpca_neighbors" in adata.uns
-    mnpca(adata, n_comps=0)
+    fit_anndata(adata, n_comps=0)
     assert "mnpca_neighbors" not in adata.uns
     assert not any("neighbors" in key for key in adata.obsp)
 
@@ -97,12 +97,12 @@ def test_no_x(data):
     adata = make(data)
     del adata.X
     with pytest.raises(ValueError, match="no X"):
-        mnpca(adata, 2)
+        fit_anndata(adata, 2)
 
 
 def test_round_trip_through_h5ad(data, tmp_path):
     adata = make(data)
-    mnpca(adata, n_comps=2)
+    fit_anndata(adata, n_comps=2)
     adata.write_h5ad(tmp_path / "a.h5ad")
     again = anndata.read_h5ad(tmp_path / "a.h5ad")
     np.testing.assert_array_equal(again.obsm["X_mnpca"], adata.obsm["X_mnpca"])
@@ -125,7 +125,7 @@ def test_scanpy_runs_on_the_result(data, key):
         sc = pytest.importorskip("scanpy", reason="scanpy is not installed")
         pytest.importorskip("igraph", reason="igraph is not installed")
         adata = make(data)
-        mnpca(adata, n_comps=2)
+        fit_anndata(adata, n_comps=2)
         sc.tl.leiden(adata, neighbors_key=key, flavor="igraph", n_iterations=2, directed=False)
         sc.tl.umap(adata, neighbors_key=key, maxiter=20)
     assert adata.obsm["X_umap"].shape == (90, 2)
@@ -134,3 +134,59 @@ def test_scanpy_runs_on_the_result(data, key):
     if key == "mnpca_neighbors":
         together = pd.crosstab(adata.obs["leiden"], adata.obs["group"])
         assert together.max(axis=1).sum() >= 0.9 * len(data.Y)  # clusters are groups
+
+
+def counts(sparse):
+    rng = np.random.default_rng(3)
+    rates = np.exp(rng.normal(size=(80, 2)) @ rng.normal(size=(2, 30)) * 0.5)
+    values = rng.poisson(rates * rng.uniform(1, 9, (80, 1))).astype(float)
+    return sp.csr_matrix(values) if sparse else values
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_raw_counts_are_noticed_and_normalized(sparse):
+    adata = anndata.AnnData(counts(sparse))
+    with pytest.warns(UserWarning, match="normalize_counts"):
+        fit_anndata(adata, n_comps=1)
+    normalized = normalize_counts(adata, n_top_genes=10, copy=True)
+    assert sp.issparse(normalized.X) == sparse
+    raw = counts(False)
+    library = raw.sum(axis=1)
+    expected = np.log1p(raw / library[:, None] * np.median(library))
+    values = normalized.X.toarray() if sparse else normalized.X
+    np.testing.assert_allclose(values, expected)
+    marked = normalized.var["highly_variable"].to_numpy()
+    variances = expected.var(axis=0)
+    assert marked.sum() == 10
+    assert variances[marked].min() > variances[~marked].max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", package.model.whiteness.ModelCheckWarning)
+        fit_anndata(normalized, n_comps=1, mask_var="highly_variable")
+    assert normalized.obsm["X_mnpca"].shape == (80, 1)
+
+
+def test_normalizing_takes_the_library_size_that_is_known():
+    adata = anndata.AnnData(counts(False))
+    adata.obs["library"] = np.full(80, 7.0)
+    normalize_counts(adata)
+    np.testing.assert_allclose(adata.X, np.log1p(counts(False)))
+
+
+def test_what_is_no_count_is_not_normalized(data):
+    with pytest.raises(ValueError, match="no raw counts"):
+        normalize_counts(make(data))
+    empty = counts(False)
+    empty[4] = 0
+    with pytest.raises(ValueError, match="Observation 4 has no counts"):
+        normalize_counts(anndata.AnnData(empty))
+
+
+def test_sparse_input_gives_the_same(data):
+    values = np.maximum(data.Y, 0)
+    dense, sparse = make(data, values), make(data, sp.csc_matrix(values))
+    fit_anndata(sparse, n_comps=2)
+    fit_anndata(dense, n_comps=2)
+    np.testing.assert_allclose(
+        sparse.obsm["X_mnpca"], dense.obsm["X_mnpca"], atol=1e-5 * abs(dense.obsm["X_mnpca"]).max()
+    )

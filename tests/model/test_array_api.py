@@ -7,7 +7,7 @@ from mnpca.datasets import random_sparse_precision
 from mnpca.model.gpca import truncated_svd
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective, sizes
-from mnpca.model.projection import gls_scores, gls_transform
+from mnpca.model.rows import gls_scores, gls_weights
 from mnpca.model.sparse import logdet
 
 N, P = 9, 7
@@ -80,8 +80,8 @@ def test_scores_by_one_product(parts):
     Y, signal, _, B = parts
     loadings = np.column_stack([signal.right, np.zeros(P)])
     expected = gls_scores(Y, B, loadings)
-    np.testing.assert_allclose(Y @ gls_transform(B, loadings), expected, atol=1e-12)
+    np.testing.assert_allclose(Y @ gls_weights(B, loadings), expected, atol=1e-12)
     near = np.column_stack([signal.right, signal.right[:, 0]])  # the same direction twice
     np.testing.assert_allclose(
-        Y @ gls_transform(B, near) @ near.T, gls_scores(Y, B, near) @ near.T, atol=1e-10
+        Y @ gls_weights(B, near) @ near.T, gls_scores(Y, B, near) @ near.T, atol=1e-10
     )

@@ -4,8 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mnpca.model.gauge import normalize_gauge
-from mnpca.model.sparse import logdet
+from mnpca.model.sparse import logdet, normalize_gauge
 
 
 def test_the_row_precision_gets_determinant_one_and_the_product_stays():

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 from sklearn.decomposition import PCA
 
-from mnpca.model.likelihood import row_log_likelihood
+from mnpca.model.rows import row_log_likelihood
 
 
 @pytest.mark.parametrize("variance", [0.3, 2.0])

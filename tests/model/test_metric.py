@@ -7,8 +7,13 @@ from scipy.sparse.linalg import aslinearoperator
 
 import mnpca.model.metric as module
 from mnpca.datasets import random_sparse_precision
-from mnpca.model.distance_metrics import laplacian_metric, smooth_metric
-from mnpca.model.metric import MetricError, as_metric, orthonormalize
+from mnpca.model.metric import (
+    MetricError,
+    as_metric,
+    laplacian_metric,
+    orthonormalize,
+    smooth_metric,
+)
 
 
 def semi_definite(q=8):

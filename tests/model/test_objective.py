@@ -7,7 +7,7 @@ from scipy.stats import matrix_normal
 
 from mnpca.datasets import random_sparse_precision
 from mnpca.model.low_rank import LowRank
-from mnpca.model.objective import Penalty, absolute_sum, best_gauge, objective
+from mnpca.model.objective import Penalty, best_gauge, objective
 
 N, P = 6, 4
 
@@ -73,24 +73,3 @@ def test_no_penalty_no_gauge(parts):
     Y, signal, A, B = parts
     assert best_gauge(Y.shape, signal, A, B, Penalty(0.2, 0.0)) == 1.0
     assert best_gauge(Y.shape, signal, A, B, Penalty(0.0, 0.2)) == 1.0
-
-
-def test_which_sides_are_on():
-    penalty = Penalty(0.0, np.ones((3, 3)))
-    assert not penalty.row_on
-    assert penalty.col_on
-    assert not penalty.sees_scale
-    assert Penalty(0.1, np.ones((3, 3))).sees_scale
-    assert not Penalty(0.1, 0.1, diagonal=False).sees_scale
-    assert not Penalty(0.1, np.ones((3, 3)) - np.eye(3)).sees_scale
-    free = Penalty(free=True)
-    assert free.row_on
-    assert free.col_on
-    assert Penalty(0.1).row_on
-    assert not Penalty(0.1).col_on
-
-
-def test_absolute_sum_of_a_number():
-    A = random_sparse_precision(5, 0.5, 6.0, 1)
-    assert absolute_sum(A, 2.0, True) == pytest.approx(2 * np.abs(A.toarray()).sum())
-    assert absolute_sum(A, 2.0, False) == pytest.approx(2 * np.abs(A.toarray()).sum() - 10)

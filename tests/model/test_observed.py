@@ -6,14 +6,14 @@ import scipy.sparse as sp
 from scipy.stats import multivariate_normal
 
 from mnpca.datasets import chain_precision, random_sparse_precision
-from mnpca.model.likelihood import row_log_likelihood
-from mnpca.model.observed import (
+from mnpca.model.rows import (
     RowModel,
+    gls_scores,
     observed_log_likelihood,
     observed_scores,
     predict_missing,
+    row_log_likelihood,
 )
-from mnpca.model.projection import gls_scores
 
 PRECISIONS = {
     "chain": chain_precision(9, 0.7),

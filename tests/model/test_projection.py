@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mnpca.model.projection import gls_scores
+from mnpca.model.rows import gls_scores
 
 
 @pytest.fixture

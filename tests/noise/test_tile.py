@@ -73,9 +73,3 @@ def test_several_matrices_share_one_row_network():
     truth = data.row_precision.toarray() != 0
     found = single.precision.toarray() != 0
     assert (truth & found).sum() >= 0.8 * truth.sum()
-
-
-def test_one_matrix_is_one_matrix():
-    Y = make_several_matrices(1, 40, 30, 1, random_state=6).Y[0]
-    one, same = fit_mnpca(Y, 1), fit_mnpca(Y, 1, n_matrices=1)
-    assert np.array_equal(one.denoised(), same.denoised())

@@ -82,6 +82,20 @@ def test_graph_draws_the_strongest_edges(fit):
         display.plot(kind="tree")
 
 
+def test_graph_names_labels_and_leaves_items_without_edges_out(fit):
+    edges = NoiseGraphDisplay.from_estimator(fit[2], "columns").edges.strongest(4)
+    joined = np.unique([edges.first, edges.second])
+    names = [f"measurement {j} of a long name with $ {j:03d}" for j in range(40)]
+    kinds = np.array(["even", "odd"] * 20)
+    display = NoiseGraphDisplay(edges, names, "columns", labels=kinds).plot()
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == sorted(set(kinds[joined]))
+    shown = {text.get_text() for text in display.ax_.texts}
+    assert shown == {f"{names[j][:14]}…{names[j][-9:]}".replace("$", r"\$") for j in joined}
+    matrix = NoiseGraphDisplay(edges, names, "columns").plot(kind="matrix")
+    assert matrix.ax_.get_xlim() == (-0.5, len(joined) - 0.5)
+
+
 def test_whiteness_kinds(fit):
     _, frame, model = fit
     display = WhitenessDisplay.from_estimator(model, frame)
@@ -123,7 +137,7 @@ def test_gaps_and_covariates_are_not_residual():
         strength = SelectionDisplay.from_estimator(model, data).scree.generalized
         assert strength[0] > 1.5
         assert strength[1] == pytest.approx(1, abs=0.15)
-    with pytest.raises(ValueError, match="gaps"):
+    with pytest.raises(ValueError, match="missing values"):
         WhitenessDisplay.from_estimator(cases[0][0], cases[2][1])
     with pytest.raises(ValueError, match=r"training matrix, 60 x 25, and is 9 x 25"):
         SelectionDisplay.from_estimator(cases[0][0], X[:9])

@@ -167,3 +167,5 @@ def test_a_problem_without_a_solution_is_refused(monkeypatch):
 def test_a_start_in_other_memory_is_refused(strict):
     with pytest.raises(ValueError, match="init lives in other memory than S"):
         sparse_precision(strict(np.eye(3)), 0.1, init=sparse_precision(np.eye(3), 0.1))
+    with pytest.raises(ValueError, match="init is for 2 variables"):
+        sparse_precision(strict(np.eye(3)), 0.1, init=sparse_precision(strict(np.eye(2)), 0.1))

@@ -84,11 +84,6 @@ def test_a_start_that_is_no_use_does_no_harm():
     assert_honest(result, S, 0.4, 1e-4)
 
 
-def test_a_result_for_other_variables_is_refused():
-    with pytest.raises(ValueError, match="init is for 3 variables, S has 2"):
-        sparse_precision(np.eye(2), 0.1, init=sparse_precision(np.eye(3), 0.1))
-
-
 # ---- results and their stored state -----------------------------------------------------------
 
 

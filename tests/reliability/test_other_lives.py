@@ -77,7 +77,7 @@ def test_the_whole_life_of_a_model(tmp_path_factory, kind, n, p, seed, scale):
             write_report(each, X, report)
         assert report_of(reports[0]) == report_of(reports[1])
     else:
-        with pytest.raises((TypeError, ValueError), match=r"no report|about one matrix"):
+        with pytest.raises((TypeError, ValueError), match=r"no report|one matrix"):
             write_report(model, X, folder / "report.html")
 
 

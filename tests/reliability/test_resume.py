@@ -1,6 +1,5 @@
 """Every estimator with a loop: stopped anywhere, it resumes to the result it would have had."""
 
-import inspect
 import os
 import signal
 import subprocess
@@ -15,7 +14,7 @@ import mnpca.estimators._progress as progress_module
 from mnpca.datasets import make_paper_small
 from mnpca.persistence import fingerprint
 
-Y = make_paper_small(c=8, seed=1000, n_samples=40, n_features=25, density=0.05).Y
+Y = make_paper_small(c=8, seed=1000, n_samples=30, n_features=20, density=0.05).Y
 # n_components="auto" nests the fits of many ranks.
 VARIANTS = [
     ("LikelihoodMNPCA", {}),
@@ -47,23 +46,15 @@ def test_resumed_from_any_checkpoint_to_the_bit(name, params, tmp_path, monkeypa
         kept.append(tmp_path / f"{len(kept)}.ckpt")
         os.link(path, kept[-1])
 
-    reference = make(name, random_state=0, **params).fit(Y)
-    watched = make(name, random_state=0, **params).fit(Y, checkpoint=path, callback=keep)
+    reference = make(name, **params).fit(Y)
+    watched = make(name, **params).fit(Y, checkpoint=path, callback=keep)
     assert digest(watched) == digest(reference)
     assert len(kept) >= 2
-    for number in sorted({*np.linspace(0, len(kept) - 1, 7).astype(int)}):
+    for number in sorted({*np.linspace(0, len(kept) - 1, 4).astype(int)}):
         heard = []
-        resumed = make(name, random_state=0, **params).fit(
-            Y, resume_from=kept[number], callback=heard.append
-        )
+        resumed = make(name, **params).fit(Y, resume_from=kept[number], callback=heard.append)
         assert digest(resumed) == digest(reference), f"resumed from report {number + 1}"
         assert len(heard) <= len(kept) - number, "resuming did work that was already done"
-
-
-@pytest.mark.parametrize("name", sorted({name for name, _ in VARIANTS}))
-def test_every_estimator_with_a_loop_takes_the_same_arguments(name):
-    taken = inspect.signature(make(name).fit).parameters
-    assert {"callback", "checkpoint", "resume_from"} <= set(taken)
 
 
 SCRIPT = """

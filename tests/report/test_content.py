@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from tests.known import known_fit
+from tests.known import KnownNetworks, known_fit
 
 from mnpca import MNPCA
-from mnpca.report import collect, load_content, render, save_content
+from mnpca.diagnostics import network_edges
+from mnpca.report import collect, load_content, render, save_content, write_comparison
 from mnpca.report._facts import story
 from mnpca.report._numbers import short
 from mnpca.report._scores import describe_labels
@@ -84,6 +85,8 @@ def test_labels_of_another_length():
     _, frame, model = known_fit()
     with pytest.raises(ValueError, match="labels must be 60 values"):
         collect(model, frame, labels=["a", "b"])
+    with pytest.raises(ValueError, match="column_labels must be 40 values, one per column"):
+        collect(model, frame, column_labels=["a", "b"])
 
 
 def test_scores_do_not_count_what_was_filled_in():
@@ -117,3 +120,26 @@ def test_scaled_columns_scale_pca():
     scaled = collect(model, frame, scaled=True)["scores"]["pca"][0]
     assert abs(np.corrcoef(plain, frame.iloc[:, 0])[0, 1]) > 0.999
     assert abs(np.corrcoef(scaled, frame.iloc[:, 0])[0, 1]) < 0.9
+
+
+def test_comparison_goes_by_names_and_finds_the_lost_edge(tmp_path):
+    """The other fit has its columns and components the other way round, and lacks an edge."""
+    data, frame, model = known_fit()
+    edges = network_edges(model, "columns")
+    i, j = edges.first[-1], edges.second[-1]
+    B = data.col_precision.toarray()
+    B[i, j] = B[j, i] = 0.0
+    other = KnownNetworks(2, data.row_precision, B[::-1, ::-1]).fit(frame.iloc[:, ::-1])
+    other.components_ = -other.components_[::-1]
+    found = write_comparison(model, other, tmp_path / "a.html", names=("all", "<b>fewer</b>"))
+    pairs = [(pair["first"], pair["second"], pair["verdict"]) for pair in found["components"]]
+    assert pairs == [(1, 2, "same"), (2, 1, "same")]
+    columns, rows = found["networks"]["columns"], found["networks"]["rows"]
+    assert (columns["n_lost"], columns["n_gained"]) == (1, 0)
+    assert set(columns["lost"][0][:2]) == {frame.columns[i], frame.columns[j]}
+    assert (rows["n_lost"], rows["n_gained"]) == (0, 0)
+    assert rows["n_common"] == len(network_edges(model, "rows"))
+    assert "&lt;b&gt;fewer" in (tmp_path / "a.html").read_text()
+    strangers = known_fit(column_names=[f"other {k}" for k in range(40)])[2]
+    with pytest.raises(ValueError, match="no column in common"):
+        write_comparison(model, strangers, tmp_path / "b.html")

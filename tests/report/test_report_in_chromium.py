@@ -2,11 +2,16 @@
 
 import json
 import time
+from importlib import resources
 
+import numpy as np
+import pandas as pd
 import pytest
 from tests.known import known_fit
 
-from mnpca.report import write_report
+from mnpca import MNPCA
+from mnpca.datasets import make_paper_small
+from mnpca.report import write_comparison, write_report
 
 HOSTILE = [
     "<script>document.title='owned'</script>",
@@ -37,12 +42,34 @@ def page(browser, tmp_path_factory):
     return Page(browser, path, model)
 
 
+@pytest.fixture(scope="module")
+def tested(browser, tmp_path_factory):
+    """The report of a fit with tests of its edges, names of 80 characters and two kinds of labels.
+
+    Beside it the comparison of the fit with one of another rank.
+    """
+    data = make_paper_small(c=224, seed=1000, n_samples=80, n_features=50, density=0.05)
+    frame = pd.DataFrame(
+        data.Y,
+        index=[f"{i:03d} sample".ljust(76, "x") + f"{i:04d}" for i in range(80)],
+        columns=[f"{j:03d} feature".ljust(76, "y") + f"{j:04d}" for j in range(50)],
+    )
+    folder = tmp_path_factory.mktemp("tested")
+    model = MNPCA(2, noise="graph", random_state=0).fit(frame)
+    kinds = np.array([f"kind {j % 3} of a feature, with a name of many words" for j in range(50)])
+    write_report(
+        model, frame, folder / "report.html", labels=data.labels, column_labels=kinds, source="x"
+    )
+    write_comparison(model, MNPCA(3, noise="graph").fit(frame), folder / "comparison.html")
+    return Page(browser, folder / "report.html", model)
+
+
 class Page:
     def __init__(self, browser, path, model):
         self.browser, self.path, self.model = browser, path, model
         self.open()
 
-    def open(self, width=1400, theme="light"):
+    def open(self, width=1400, theme="light", *, ready=True):
         self.browser.execute_cdp_cmd(
             "Emulation.setDeviceMetricsOverride",
             {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False},
@@ -52,7 +79,7 @@ class Page:
         self.browser.get_log("browser"), self.browser.get_log("performance")
         self.browser.get(self.path.as_uri())
         deadline = time.monotonic() + 15
-        while self.js("return document.documentElement.dataset.ready") != "yes":
+        while ready and self.js("return document.documentElement.dataset.ready") != "yes":
             assert time.monotonic() < deadline, self.browser.get_log("browser")
         self.console = self.browser.get_log("browser")
         events = [json.loads(e["message"])["message"] for e in self.browser.get_log("performance")]
@@ -115,7 +142,10 @@ def test_hostile_names_are_text(page):
     assert page.js("return document.querySelector('h1').textContent") == HOSTILE[1]
     notes = page.js("return [...document.querySelectorAll('.notes li')].map(n => n.textContent)")
     assert notes == HOSTILE
-    chips = page.js("return [...document.querySelectorAll('.chip')].map(n => n.textContent)")
+    chips = page.js(
+        "return [...document.querySelectorAll('#score-legend .chip')].map("
+        "n => (n.querySelector('[title]')?.title ?? n.textContent))"
+    )
     assert chips == sorted(HOSTILE[:3])
     page.js("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     names = page.js(
@@ -258,10 +288,148 @@ def test_large_report_is_small_and_quick(browser, tmp_path):
     assert time.perf_counter() - start < 10
     assert large.console == []
     n_edges = model.noise_graph("rows").number_of_edges()
-    hint = large.js("return document.querySelector('#rows .hint').textContent")
-    assert hint.startswith(f"120 strongest of {n_edges:,} edges")
+    shown = large.js("return document.querySelector('#rows output').textContent")
+    assert shown == f"120 of {n_edges:,}"
     took = large.js(
         "const s = document.querySelector('#rows input[type=range]'); const t = performance.now();"
         "s.value = 300; s.dispatchEvent(new Event('input')); return performance.now() - t"
     )
     assert took < 500
+
+
+def slide(page, side, rate):
+    """Move the slider of a tested network to a false discovery rate; return the words beside it."""
+    return page.js(
+        "const s = document.querySelector(`#${arguments[0]} input[type=range]`);"
+        "s.value = Math.log10(arguments[1]); s.dispatchEvent(new Event('input'));"
+        "return document.querySelector(`#${arguments[0]} output`).textContent",
+        side,
+        rate,
+    )
+
+
+@pytest.mark.parametrize("side", ["rows", "columns"])
+def test_slider_goes_by_the_false_discovery_rate(tested, side):
+    tested.open()
+    for rate, words in ((0.05, "5%"), (0.2, "20%")):
+        q = tested.model.edges(side, fdr=rate)["q"]
+        wrong = rate * len(q)
+        false = "fewer than 1" if wrong < 1 else f"about {wrong:.0f}"
+        shown = slide(tested, side, rate * 1.0001)
+        assert shown == f"{words}: {len(q)} edges, {false} expected to be false"
+        assert tested.count(f"#{side} line.edge") == len(q)
+        beyond = tested.count(f"#{side} line.edge:not([stroke-dasharray=none])")
+        assert beyond == np.sum(q > 0.05)
+    # The surer an edge, the wider its line.
+    widths = tested.js(
+        "return [...document.querySelectorAll(`#${arguments[0]} line.edge`)].map("
+        "l => +l.getAttribute('stroke-width'))",
+        side,
+    )
+    assert widths == sorted(widths, reverse=True)
+    assert widths[0] > 2 * widths[-1]
+
+
+def test_long_names_lose_their_middle_and_are_whole_on_hover(tested):
+    tested.open()
+    tested.js("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    time.sleep(0.2)
+    cell, whole = tested.js(
+        "const s = document.querySelector('#columns .pairs td span');"
+        "return [s.textContent, s.title]"
+    )
+    assert whole in tested.model.feature_names_in_
+    assert len(cell) == 40
+    assert cell.split("…") == [whole[:24], whole[-15:]]
+    names = tested.js(
+        "return [...document.querySelectorAll('#columns text.name')].map(t => t.textContent)"
+    )
+    assert all("…" in name and len(name) <= 22 for name in names)
+
+
+def test_heat_map_shows_joined_items_and_legends_name_labels(tested):
+    tested.open()
+    for side, groups in (("rows", 3), ("columns", 3)):
+        edges = tested.model.edges(side)
+        joined = len(set(edges["node_1"]) | set(edges["node_2"]))
+        hint = tested.js(f"return document.querySelector('#{side} .heat ~ .hint').textContent")
+        assert hint.startswith(f"The {joined} {side} that have an edge, of ")
+        assert tested.count(f"#{side} .legend .chip") == groups
+
+
+OVERLAPS = """
+const seen = (e) => e.checkVisibility({visibilityProperty: true});
+const all = (selector, from = document) => [...from.querySelectorAll(selector)].filter(seen);
+const cut = [], found = [];
+for (const svg of all('.chart svg')) {
+  const frame = svg.getBoundingClientRect();
+  const texts = all('text', svg).map(t => [t, t.getBoundingClientRect()]);
+  for (const [t, b] of texts) {
+    if (b.left < frame.left - 1 || b.right > frame.right + 1 || b.top < frame.top - 1
+        || b.bottom > frame.bottom + 1) cut.push(t.textContent);
+    for (const [u, c] of texts) if (t !== u && b.left < c.right - 1 && c.left < b.right - 1
+        && b.top < c.bottom - 3 && c.top < b.bottom - 3) found.push([t.textContent, u.textContent]);
+  }
+}
+for (const e of all('.panel p, .panel td, .chip, .card, h1, .controls label')) {
+  if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth) cut.push(e.textContent);
+}
+const blocks = all('.chart, .legend, .hint, figcaption, .controls > *, .zoom')
+  .filter(e => e.textContent.trim()).map(e => [e, e.getBoundingClientRect()]);
+for (const [e, b] of blocks) for (const [f, c] of blocks) if (e !== f && !e.contains(f)
+    && !f.contains(e) && b.left < c.right - 1 && c.left < b.right - 1 && b.top < c.bottom - 1
+    && c.top < b.bottom - 1 && !(e.matches('.zoom, figcaption') && f.matches('.zoom, figcaption')))
+  found.push([e.className, f.className]);
+return [cut, found, document.documentElement.scrollWidth];
+"""
+
+
+def serious(page):
+    """Return the serious and critical violations that axe finds."""
+    axe = pytest.importorskip("axe_core_python")
+    script = (resources.files(axe) / "axe.min.js").read_text(encoding="utf-8")
+    found = page.browser.execute_async_script(
+        script + "; axe.run().then(arguments[arguments.length - 1])"
+    )
+    return [
+        (violation["id"], [node["html"][:120] for node in violation["nodes"]])
+        for violation in found["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.fixture(scope="module")
+def bare(browser, tmp_path_factory):
+    """The report of a fit without components and edges."""
+    X = np.random.default_rng(0).normal(size=(40, 20))
+    path = tmp_path_factory.mktemp("bare") / "report.html"
+    model = MNPCA(0, noise="diagonal").fit(X)
+    write_report(model, X, path)
+    return Page(browser, path, model)
+
+
+@pytest.mark.parametrize("name", ["page", "tested", "bare"])
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (400, "dark")])
+def test_nothing_overlaps_and_axe_is_content(request, name, width, theme):
+    shown = request.getfixturevalue(name)
+    shown.open(width, theme)
+    cut, overlaps, wide = shown.js(OVERLAPS)
+    assert (cut, overlaps) == ([], [])
+    assert wide <= width
+    shown.js("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    time.sleep(0.2)
+    assert serious(shown) == []
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (400, "dark")])
+def test_comparison_fits_the_screen_and_axe_is_content(tested, width, theme):
+    report, tested.path = tested.path, tested.path.with_name("comparison.html")
+    try:
+        tested.open(width, theme, ready=False)
+        assert tested.console == []
+        assert tested.js("return document.documentElement.scrollWidth") <= width
+        assert tested.js("return document.documentElement.dataset.theme") == theme
+        assert tested.count("#components tbody tr") == 3
+        assert serious(tested) == []
+    finally:
+        tested.path = report

@@ -63,6 +63,7 @@ def run(*arguments, folder):
     return command.main([*arguments, "--quick", "--output", str(folder)])
 
 
+@pytest.mark.slow
 def test_everything_quick_writes_every_table_and_picture(tiny, monkeypatch, capsys):
     assert run("all", folder=tiny / "out") == 0
     text = capsys.readouterr().out

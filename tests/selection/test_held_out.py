@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mnpca.model.effects import Covariates
-from mnpca.selection.held_out import (
+from mnpca.selection.incomplete import (
     ENOUGH_CELLS,
     PARTS,
     Candidate,

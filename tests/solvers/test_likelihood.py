@@ -44,7 +44,7 @@ def problems(draw):
     return data, rank, penalty, draw(st.sampled_from(["als", "closed"]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(problems())
 def test_every_block_lowers_the_objective(problem):
     data, rank, penalty, low_rank_step = problem
@@ -65,7 +65,7 @@ def test_every_block_lowers_the_objective(problem):
 
 @pytest.fixture(scope="module")
 def data():
-    return make_low_rank_matrix_normal(40, 25, 2, density=0.06, condition=8, random_state=0).Y
+    return make_low_rank_matrix_normal(28, 18, 2, density=0.08, condition=8, random_state=0).Y
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.05])
@@ -114,7 +114,8 @@ def test_the_scale_of_the_noise_under_scale_free_penalties(data):
     assert moved.value(data, penalty) == pytest.approx(fit.history[-1])
 
 
-def test_permuted_data_permute_the_fit_and_transposed_data_swap_the_sides(data):
+def test_permuted_data_permute_the_fit_and_transposed_data_swap_the_sides():
+    data = make_low_rank_matrix_normal(40, 25, 2, density=0.06, condition=8, random_state=0).Y
     part, penalty = data[:24, :16], Penalty(0.3, 0.2, scale_free=True)
     options = {"low_rank_step": "closed", "tol": 1e-8, "max_iter": 1000}
     fit = fit_likelihood(part, 1, penalty, **options)
@@ -133,15 +134,6 @@ def test_permuted_data_permute_the_fit_and_transposed_data_swap_the_sides(data):
         (transposed.col_precision, network),
     ):
         np.testing.assert_allclose(side.toarray() / side.diagonal().mean(), expected, atol=1e-2)
-
-
-def test_the_two_low_rank_steps_end_alike(data):
-    fits = [
-        fit_likelihood(data, 2, Penalty(0.15, 0.1), low_rank_step=step, tol=1e-8, max_iter=500)
-        for step in ("als", "closed")
-    ]
-    assert fits[0].history[-1] == pytest.approx(fits[1].history[-1], abs=1e-6)
-    np.testing.assert_allclose(fits[0].signal.dense(), fits[1].signal.dense(), atol=1e-2)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
@@ -173,27 +165,6 @@ def test_data_of_lower_rank_than_asked():
     np.testing.assert_allclose(signal.dense(), flat, atol=1e-8)
 
 
-@pytest.mark.parametrize("side", ["row", "col"])
-def test_a_zero_penalty_switches_a_side_off(data, side):
-    penalty = Penalty(0.0, 0.1) if side == "row" else Penalty(0.1, 0.0)
-    fit = fit_likelihood(data, 2, penalty)
-    off, on = fit.row_precision, fit.col_precision
-    if side == "col":
-        off, on = on, off
-    assert (off != sp.eye_array(len(off.diagonal()))).nnz == 0
-    assert on.nnz > len(on.diagonal())
-
-
-def test_masks_rule_edges_out(data):
-    p = data.shape[1]
-    mask = np.full((p, p), 0.02)
-    mask[:5, 5:] = mask[5:, :5] = 1e6
-    fit = fit_likelihood(data, 2, Penalty(0.0, mask))
-    B = fit.col_precision.toarray()
-    assert np.all(B[:5, 5:] == 0)
-    assert np.count_nonzero(np.triu(B, 1)) > 0
-
-
 def test_an_unpenalized_diagonal_holds_the_scale():
     """The free problem has no minimum: B would lose its penalty as A grows without edges."""
     data = make_paper_small(8, 0, n_samples=120, n_features=80, density=0.02)
@@ -222,31 +193,12 @@ def test_a_column_without_residual_is_an_error_that_says_what_to_do():
         fit_likelihood(data, 1, Penalty(0.1, 0.1, diagonal=False))
 
 
-def test_an_exact_fit_is_an_error_that_says_what_to_do(data, monkeypatch):
-    """Without a penalty on the diagonal, components may explain a column completely."""
-
-    def give_up(covariance, alpha, **options):
-        raise NotCertifiedError("no certified solution")
-
-    monkeypatch.setattr("mnpca.solvers.likelihood.blocks.sparse_precision", give_up)
-    with pytest.raises(NotCertifiedError, match="Use penalize_diagonal=True"):
-        fit_likelihood(data, 2, Penalty(0.0, 0.05, diagonal=False))
-
-
-@pytest.mark.parametrize("iteration", [1, 3, -3, -1])
-def test_resuming_continues_to_the_bit(data, iteration):
-    states = []
-    penalty = Penalty(0.1, 0.05)
-    options = {"tol": 1e-9, "max_iter": 12}
-    whole = fit_likelihood(
-        data, 2, penalty, report=lambda progress: states.append(progress.state()), **options
-    )
-    rest = fit_likelihood(data, 2, penalty, resume=states[iteration], **options)
-    assert rest.history == whole.history
-    np.testing.assert_array_equal(rest.signal.dense(), whole.signal.dense())
-    assert (rest.row_precision != whole.row_precision).nnz == 0
-    last = fit_likelihood(data, 2, penalty, resume=states[-1], **options)
-    assert last.history == whole.history
+def test_an_unbounded_likelihood_is_an_error_that_says_what_to_do():
+    """The descent fits a column exactly, and the precision of that column grows without end."""
+    Y = make_paper_small(c=8, seed=0, n_samples=15, n_features=10).Y
+    with pytest.raises(NotCertifiedError, match=r"fit column 0 exactly.*penalize_diagonal=True"):
+        fit_likelihood(Y, 2, Penalty(0.05, 0.05, diagonal=False))
+    assert fit_likelihood(Y, 2, Penalty(0.05, 0.05), max_iter=5).history[-1] < np.inf
 
 
 def test_a_worse_solution_is_not_taken(data, monkeypatch):
@@ -261,15 +213,6 @@ def test_a_worse_solution_is_not_taken(data, monkeypatch):
 
     monkeypatch.setattr("mnpca.solvers.likelihood.blocks.sparse_precision", poor)
     assert row_step(data, better, penalty, tol=TOL).row_precision is better.row_precision
-
-
-@pytest.mark.parametrize("name", ["svd", "scales"])
-def test_starts_are_balanced(data, name):
-    signal = begin(data, 2, Penalty(0.1, 0.1), name).signal
-    assert isinstance(signal, LowRank)
-    if name == "svd":
-        sizes = [np.linalg.norm(factor, axis=0) for factor in signal]
-        np.testing.assert_allclose(*sizes)
 
 
 def test_scaled_start_sees_a_signal_below_the_noise():
@@ -287,7 +230,7 @@ def test_scaled_start_sees_a_signal_below_the_noise():
 
 
 def test_the_lower_end_is_kept():
-    data = make_paper_small(96, 0).Y
+    data = make_paper_small(96, 0, n_samples=150, n_features=100).Y
     penalty = Penalty(0.6, 0.6)
     ends = {
         name: fit_likelihood(data, 2, penalty, start=name) for name in ("best", "svd", "scales")

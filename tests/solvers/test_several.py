@@ -73,22 +73,6 @@ def flip_flop(matrices, sweeps=100):
     return A / scale, B * scale
 
 
-def test_without_penalty_and_signal_it_is_the_flip_flop_estimate():
-    data = make_several_matrices(30, 20, 15, 0, random_state=1000)
-    fit = fit_likelihood(stacked(data), 0, Penalty(free=True), tol=1e-13, n_matrices=30)
-    A, B = flip_flop(data.Y)
-    scale = np.exp(np.linalg.slogdet(fit.row_precision.toarray())[1] / 20)
-    assert np.abs(fit.row_precision.toarray() / scale - A).max() < 1e-6
-    assert np.abs(fit.col_precision.toarray() * scale - B).max() < 1e-6
-
-
-def test_one_matrix_among_several_is_one_matrix():
-    Y = make_several_matrices(1, 12, 9, 1, random_state=2).Y[0]
-    one = fit_likelihood(Y, 1, Penalty(0.2, 0.2))
-    same = fit_likelihood(Y, 1, Penalty(0.2, 0.2), n_matrices=1)
-    assert one.history == same.history
-
-
 def test_a_matrix_repeated_is_fitted_as_the_matrix():
     """The objective is a mean: copies of a matrix change nothing."""
     Y = make_several_matrices(1, 10, 8, 1, random_state=3).Y[0]

@@ -9,12 +9,9 @@ from hypothesis import strategies as st
 from mnpca.datasets import make_paper_small
 from mnpca.model.wasserstein import Spectrum, original, relaxed
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
-from mnpca.solvers.wasserstein.adam import Adam
-from mnpca.solvers.wasserstein.convex import descend
+from mnpca.solvers.wasserstein.convex import PenaltyError, Problem, descend, make_problem
 from mnpca.solvers.wasserstein.gradient import Descent
 from mnpca.solvers.wasserstein.pair import each
-from mnpca.solvers.wasserstein.problem import Problem
-from mnpca.solvers.wasserstein.start import PenaltyError, make_problem
 
 ALPHA = Pair(0.05, 0.05)
 
@@ -97,20 +94,6 @@ def test_convex_in_one_precision_for_a_given_residual():
         assert middle <= (value(ends[0]) + value(ends[1])) / 2 + 1e-10
 
 
-def test_units_do_not_matter_to_the_convex_method():
-    data = sample(20, 9)
-    rng = np.random.default_rng(1003)
-    units = Pair(10 ** rng.uniform(-2, 2, 20), 10 ** rng.uniform(-2, 2, 9))
-    one = fit_convex(data, 2, ALPHA)
-    other = fit_convex(data * np.outer(*units), 2, ALPHA)
-    np.testing.assert_allclose(other.history, one.history, rtol=1e-6)
-    signal, _ = identify(data, 2, one.precision)
-    scaled, _ = identify(data * np.outer(*units), 2, other.precision)
-    np.testing.assert_allclose(
-        scaled.low_rank().dense() / np.outer(*units), signal.low_rank().dense(), atol=1e-4
-    )
-
-
 def test_transposed_data_swap_the_sides():
     data = sample(20, 9)
     tall = fit_convex(data, 2, Pair(0.03, 0.06))
@@ -148,21 +131,6 @@ def test_a_signal_that_explains_everything_leaves_identities(solve):
     assert all((side != np.eye(side.shape[0])).sum() == 0 for side in fit.precision)
     signal, _ = identify(data, 1, fit.precision)
     np.testing.assert_allclose(signal.low_rank().dense(), data)
-
-
-@pytest.mark.parametrize("solve", [fit_convex, fit_gradient])
-def test_resuming_is_exact(solve):
-    data = sample(15, 8)
-    states = {}
-
-    def keep(progress):
-        states[progress.iteration] = progress.state()
-
-    whole = solve(data, 2, ALPHA, max_iter=25, report=keep)
-    resumed = solve(data, 2, ALPHA, max_iter=25, resume=states[11])
-    assert resumed.history == whole.history
-    for one, other in zip(resumed.precision, whole.precision, strict=True):
-        np.testing.assert_array_equal(one.toarray(), other.toarray())
 
 
 def test_no_step_left_is_the_end():
@@ -230,17 +198,6 @@ def test_gradient_method_is_the_paper_s(shape, discrepancy):
         np.testing.assert_allclose(side.toarray(), expected.T @ expected, atol=4e-3)
 
 
-def test_residual_of_the_current_factors():
-    data = sample(9, 6)
-    descent = Descent(data, 2, ALPHA, relaxed)
-    descent.round(descent.residual()[0])
-    residual, _ = descent.residual()
-    q, r = (factor.astype(float) for factor in descent.factor)
-    left, values, right = np.linalg.svd(q @ data @ r.T, full_matrices=False)
-    signal = np.linalg.inv(q) @ (left[:, :2] * values[:2]) @ right[:2] @ np.linalg.inv(r).T
-    np.testing.assert_allclose(residual, data - signal, atol=1e-4)
-
-
 def test_gradient_method_balances_the_sides():
     data = sample(20, 9) / 2
     fit = fit_gradient(data, 2, ALPHA, max_iter=60)
@@ -267,22 +224,3 @@ def test_a_singular_factor_still_gives_a_precision():
     descent = Descent(sample(6, 4), 1, ALPHA, relaxed)
     descent.factor.row[:] = 1.0
     assert min(smallest_eigenvalues(descent.precision())) > 0
-
-
-def test_adam_first_step_is_the_learning_rate():
-    matrix = np.zeros((2, 2))
-    Adam(matrix).step(matrix, np.array([[3.0, -0.1], [50.0, -7.0]]))
-    np.testing.assert_allclose(matrix, [[-1e-3, 1e-3], [-1e-3, 1e-3]], rtol=1e-6)
-
-
-def test_identified_fit_has_the_model_s_scale():
-    data = sample(20, 9)
-    fit = fit_convex(data, 2, ALPHA)
-    signal, precision = identify(data, 2, fit.precision)
-    residual = data - signal.low_rank().dense()
-    misfit = np.trace(precision.col @ residual.T @ (precision.row @ residual))
-    assert misfit == pytest.approx(data.size)
-    np.testing.assert_allclose(
-        signal.right.T @ (precision.col @ signal.right), np.eye(2), atol=1e-8
-    )
-    assert np.linalg.slogdet(precision.row.toarray())[1] == pytest.approx(0, abs=1e-8)

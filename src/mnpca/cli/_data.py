@@ -1,5 +1,6 @@
 """From a data file to a matrix that can be fitted, or a line that says why not."""
 
+import csv
 import re
 from dataclasses import replace
 
@@ -72,6 +73,22 @@ def load_covariates(path, table, side, **options):
             "the first column must name them as the data do."
         )
     return known.values[[place[name] for name in names]]
+
+
+def load_column_labels(path, table, encoding=None):
+    """Return the label of each column from a table of two columns: its name and its label."""
+    with open(path, newline="", encoding=encoding or "utf-8-sig") as stream:
+        head = stream.readline()
+        stream.seek(0)
+        delimiter = max(",;\t", key=head.count)
+        known = dict(row[:2] for row in csv.reader(stream, delimiter=delimiter) if len(row) > 1)
+    names = table.column_names or []
+    if not any(name in known for name in names):
+        raise DataError(
+            f"--column-labels: {quoted(path, 200)} names no column of the data; it needs two "
+            "columns, the name of a column of the data and its label."
+        )
+    return np.array([known.get(name, "") for name in names])
 
 
 def check_finite(table):

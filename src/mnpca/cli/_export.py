@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mnpca.cli._summary import summarize
-from mnpca.diagnostics import item_names, named_rows, shown_rate, tested_edges
+from mnpca.diagnostics import item_names, learned_groups, named_rows, shown_rate, tested_edges
 from mnpca.interop.networkx import write_graphml
 from mnpca.io import write_csv
 from mnpca.report import collect, render, save_content, write_text
@@ -16,7 +16,17 @@ REPORT_FILE = "report.html"
 CONTENT_FILE = "report.json"
 
 
-def export(folder, fitted, table, *, source, algorithm, scaled=False, graphml=False):
+def export(
+    folder,
+    fitted,
+    table,
+    *,
+    source,
+    algorithm,
+    column_labels=None,
+    scaled=False,
+    graphml=False,
+):
     """Write everything a fit leaves behind; return its summary and the report's document."""
     model, notes = fitted.model, [*table.notes, *fitted.remarks]
     document = collect(
@@ -24,6 +34,7 @@ def export(folder, fitted, table, *, source, algorithm, scaled=False, graphml=Fa
         table.values,
         labels=table.labels,
         label_name=table.label_name,
+        column_labels=column_labels,
         scaled=scaled,
         source=Path(source).name,
         notes=notes,
@@ -36,7 +47,14 @@ def export(folder, fitted, table, *, source, algorithm, scaled=False, graphml=Fa
     given = {} if known is None else {"row_covariates": known}
     scores = model.transform(named_rows(model, table.values), **given)
     names = item_names(model, "rows")
-    write_scores(folder / "scores.csv", names, scores, table.labels, table.label_name)
+    write_scores(
+        folder / "scores.csv",
+        names,
+        scores,
+        table.labels,
+        table.label_name,
+        learned_columns(model, "rows"),
+    )
     write_components(folder / "components.csv", model)
     for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
         write_graph(folder / f"{name}.csv", model, side)
@@ -55,24 +73,36 @@ def component_names(count):
     return [f"component_{k + 1}" for k in range(count)]
 
 
-def write_scores(path, names, scores, labels=None, label_name=None):
-    """Write a row of scores per sample, with its name and label."""
-    header = ["name", *([label_name or "label"] if labels is not None else [])]
-    rows = (
-        [name, *([str(labels[i])] if labels is not None else []), *scores[i].tolist()]
-        for i, name in enumerate(names)
-    )
-    write_csv(path, header + component_names(scores.shape[1]), rows)
+def write_scores(path, names, scores, labels=None, label_name=None, learned=None):
+    """Write a row of scores per sample, with its name and label, and what was learned of it."""
+    columns = {} if labels is None else {label_name or "label": [str(label) for label in labels]}
+    write_factor(path, names, columns, scores, learned or {})
+
+
+def write_factor(path, names, columns, factor, learned):
+    """Write a row per item: name, more columns, its entries in a factor, and what was learned."""
+    entries = dict(zip(component_names(factor.shape[1]), factor.T.tolist(), strict=True))
+    columns = {"name": names, **columns, **entries, **learned}
+    write_csv(path, list(columns), zip(*columns.values(), strict=True))
+
+
+def learned_columns(model, side):
+    """Return what the learned prior says of every row or column, by name of a table's column."""
+    columns = {}
+    prior = getattr(model, "priors_", {}).get(side, {})
+    if prior.get("groups") is not None:
+        columns["learned_group"] = learned_groups(model, side).tolist()
+        columns["learned_group_probability"] = prior["groups"].max(axis=1).tolist()
+    if prior.get("zero") is not None:
+        columns["zero_probability"] = prior["zero"].tolist()
+    return columns
 
 
 def write_components(path, model):
-    """Write the loadings, a row per feature."""
+    """Write the loadings, a row per feature, with what was learned of it."""
     loadings = np.asarray(model.components_).T
-    rows = (
-        [name, *values.tolist()]
-        for name, values in zip(item_names(model, "columns"), loadings, strict=True)
-    )
-    write_csv(path, ["name", *component_names(loadings.shape[1])], rows)
+    names = item_names(model, "columns")
+    write_factor(path, names, {}, loadings, learned_columns(model, "columns"))
 
 
 def write_completed(folder, model):

@@ -24,7 +24,7 @@ _CLASSES = {
 }
 
 
-def make_estimator(algorithm, n_components, shape, *, noise=None, robust=False, seed=0):
+def make_estimator(algorithm, n_components, shape, *, noise=None, prior=None, robust=False, seed=0):
     """Return the estimator for an algorithm and ``-k``: "auto" or a number as text.
 
     MNPCA chooses the rank itself; for the paper's algorithms "auto" is the paper's rule. `noise`
@@ -37,9 +37,13 @@ def make_estimator(algorithm, n_components, shape, *, noise=None, robust=False, 
     if noise is not None:
         parts = tuple(part.strip() for part in noise.split(","))
         params["noise"] = parts[0] if len(parts) == 1 else parts
+    if prior is not None:
+        params["prior"] = prior
     if params and algorithm != Algorithm.mnpca:
         raise DataError(f"--{next(iter(params))} belongs to the algorithm mnpca, not {algorithm}.")
-    return getattr(mnpca, _CLASSES[algorithm])(rank, random_state=seed, **params)
+    if algorithm == Algorithm.mnpca:
+        params["random_state"] = seed
+    return getattr(mnpca, _CLASSES[algorithm])(rank, **params)
 
 
 def parse_rank(text, shape):
@@ -116,9 +120,10 @@ def change_units(model, unit):
     model.components_ = model.components_ * unit
     left, right = model.low_rank_
     model.low_rank_ = LowRank(left, right * unit[:, None])
-    if hasattr(model, "signal_variance_"):
-        left, right = model.signal_variance_
-        model.signal_variance_ = LowRank(left, right * unit[:, None] ** 2)
+    for name, power in (("full_signal_", 1), ("signal_variance_", 2), ("full_signal_variance_", 2)):
+        if getattr(model, name, None) is not None:
+            left, right = getattr(model, name)
+            setattr(model, name, LowRank(left, right * unit[:, None] ** power))
     if getattr(model, "completed_", None) is not None:
         model.completed_ = model.completed_ * unit
         model.completed_std_ = model.completed_std_ * unit

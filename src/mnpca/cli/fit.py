@@ -47,7 +47,15 @@ def fit(
         value(
             "--noise",
             metavar="KIND",
-            help="'auto', 'graph' or 'diagonal'; two with a comma for rows and columns.",
+            help="'auto', 'graph', 'diagonal' or 'identity'; two with a comma for rows, columns.",
+        ),
+    ] = None,
+    prior: Annotated[
+        str | None,
+        value(
+            "--prior",
+            metavar="KIND",
+            help="What scores and loadings are drawn from: 'auto', 'gaussian' or 'mixture'.",
         ),
     ] = None,
     robust: Annotated[bool, flag("--robust", help="Leave single outlying entries out.")] = False,
@@ -75,6 +83,14 @@ def fit(
             metavar="COLUMN",
             help="Column with a label per row: shown, not analyzed.",
             **_READING,
+        ),
+    ] = None,
+    column_labels: Annotated[
+        Path | None,
+        value(
+            "--column-labels",
+            metavar="FILE",
+            help="Table of two columns, name and label of a column: colors of their network.",
         ),
     ] = None,
     index: Index = None,
@@ -109,7 +125,7 @@ def fit(
     """
     from rich.console import Console
 
-    from mnpca.cli._data import as_written, load_covariates, load_table
+    from mnpca.cli._data import as_written, load_column_labels, load_covariates, load_table
     from mnpca.cli._export import export
     from mnpca.cli._fitting import fit_table, make_estimator
     from mnpca.cli._progress import progress_display
@@ -132,8 +148,15 @@ def fit(
         drop=tuple(drop or ()),
         **written,
     )
+    groups = None if column_labels is None else load_column_labels(column_labels, table, encoding)
     estimator = make_estimator(
-        algorithm, n_components, table.values.shape, noise=noise, robust=robust, seed=seed
+        algorithm,
+        n_components,
+        table.values.shape,
+        noise=noise,
+        prior=prior,
+        robust=robust,
+        seed=seed,
     )
     covariates = {
         f"{side}_covariates": load_covariates(file, table, side, **written)
@@ -152,7 +175,14 @@ def fit(
                 resume=resume and checkpoint.exists(),
             )
         summary, document = export(
-            folder, fitted, table, source=data, algorithm=algorithm, scaled=scale, graphml=graphml
+            folder,
+            fitted,
+            table,
+            source=data,
+            algorithm=algorithm,
+            column_labels=groups,
+            scaled=scale,
+            graphml=graphml,
         )
     if json:
         print_json(summary | {"output": str(out)})

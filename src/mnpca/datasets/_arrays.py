@@ -1,13 +1,22 @@
 """Several matrices, and arrays with more axes: low-rank signals in Kronecker noise."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
+from mnpca._typing import RandomState
 from mnpca.datasets._synthetic import check_sizes, color_rows, sample_matrix_normal
 
 
-def planted_precision(size, degree=2.0, strength=(0.2, 0.4), random_state=None):
+def planted_precision(
+    size: int,
+    degree: float = 2.0,
+    strength: tuple[float, float] = (0.2, 0.4),
+    random_state: RandomState = None,
+) -> sp.csr_array:
     """Draw a precision whose graph is random and whose edges are all of a noticeable strength.
 
     Pairs are chosen at random, ``degree * size / 2`` of them, each with an entry of size uniform
@@ -49,16 +58,16 @@ def planted_precision(size, degree=2.0, strength=(0.2, 0.4), random_state=None):
 
 
 def make_several_matrices(
-    n_matrices=30,
-    n_samples=20,
-    n_features=15,
-    n_components=2,
+    n_matrices: int = 30,
+    n_samples: int = 20,
+    n_features: int = 15,
+    n_components: int = 2,
     *,
-    row_precision=None,
-    col_precision=None,
-    signal_scale=1.0,
-    random_state=None,
-):
+    row_precision: Any = None,
+    col_precision: Any = None,
+    signal_scale: float = 1.0,
+    random_state: RandomState = None,
+) -> Bunch:
     """Generate ``Y_i = X_i W' + E_i``: own scores, common loadings and noise networks.
 
     Parameters
@@ -105,15 +114,20 @@ def make_several_matrices(
 
 
 def make_tensor_normal(
-    shape=(40, 30, 20), rank=2, *, precisions=None, signal_scale=1.0, random_state=None
-):
+    shape: Sequence[int] = (40, 30, 20),
+    n_components: int | Sequence[int] = 2,
+    *,
+    precisions: Sequence[Any] | None = None,
+    signal_scale: float = 1.0,
+    random_state: RandomState = None,
+) -> Bunch:
     """Generate an array with a Tucker signal and a noise network on every axis.
 
     Parameters
     ----------
     shape : sequence of int, default=(40, 30, 20)
         Shape of the array.
-    rank : int or sequence of int, default=2
+    n_components : int or sequence of int, default=2
         Components of every axis, or of each; with 0 there is no signal. Loadings are random and
         orthonormal and the core is standard normal; all is scaled so that the signal's mean square
         is 0.2.
@@ -136,10 +150,12 @@ def make_tensor_normal(
     (6, 5, 4)
     """
     rng = check_random_state(random_state)
-    ranks = [rank] * len(shape) if np.ndim(rank) == 0 else list(rank)
+    asked: Any = n_components
+    ranks = [asked] * len(shape) if np.ndim(asked) == 0 else list(asked)
     if len(ranks) != len(shape) or any(r > size for r, size in zip(ranks, shape, strict=True)):
         raise ValueError(
-            f"rank={rank!r} must be a number for each axis of {shape}, at most its size."
+            f"n_components={n_components!r} must be a number for each axis of {shape}, at most its "
+            "size."
         )
     if precisions is None:
         precisions = [planted_precision(size, random_state=rng) for size in shape]

@@ -1,26 +1,29 @@
 """The synthetic data sets of the MN-PCA paper."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
+from mnpca._typing import FloatArray, IntArray, RandomState
 from mnpca.datasets._precision import random_sparse_precision
 from mnpca.datasets._synthetic import check_sizes, color_rows, sample_matrix_normal, white_entries
 
 
 def make_paper_small(
-    c=32.0,
-    seed=0,
-    legacy=False,
+    c: float = 32.0,
+    seed: RandomState = 0,
+    legacy: bool = False,
     *,
-    n_samples=300,
-    n_features=200,
-    density=0.01,
-    signal_scale=1.0,
-    row_precision=None,
-    col_precision=None,
-    noise="gaussian",
-):
+    n_samples: int = 300,
+    n_features: int = 200,
+    density: float = 0.01,
+    signal_scale: float = 1.0,
+    row_precision: Any = None,
+    col_precision: Any = None,
+    noise: str = "gaussian",
+) -> Bunch:
     """Three groups of rows in matrix normal noise: the paper's small data.
 
     Centroids over the features, `w` = a tenth of them at each end: (1 ... 1), (-1 ... -1) and
@@ -75,7 +78,7 @@ def make_paper_small(
     return _bunch(signal, error, labels, row_precision, col_precision)
 
 
-def make_paper_large(p=2000, seed=0):
+def make_paper_large(p: int = 2000, seed: RandomState = 0) -> Bunch:
     """Three groups of 300, 300 and 400 rows in matrix normal noise: the paper's large data.
 
     n = 1000, condition number 196, density 0.01 among rows and 0.001 among columns; centroids:
@@ -107,21 +110,25 @@ def make_paper_large(p=2000, seed=0):
     return _bunch(centroids[labels], error, labels, row_precision, col_precision)
 
 
-def _legacy_noise(row_precision, col_precision, rng, noise):
+def _legacy_noise(
+    row_precision: Any, col_precision: Any, rng: np.random.RandomState, noise: str
+) -> FloatArray:
     """E = La Z Lb: the missing transpose of the paper's program."""
     white = white_entries((row_precision.shape[0], col_precision.shape[0]), rng, noise)
     lower = color_rows(col_precision, np.eye(col_precision.shape[0]))
     return color_rows(row_precision, white) @ lower
 
 
-def _width(n_features):
+def _width(n_features: int) -> int:
     """Features at each end that a centroid raises or lowers: a tenth of all."""
     if n_features < 10:
         raise ValueError(f"n_features must be at least 10, got {n_features}.")
     return n_features // 10
 
 
-def _bunch(signal, error, labels, row_precision, col_precision):
+def _bunch(
+    signal: FloatArray, error: FloatArray, labels: IntArray, row_precision: Any, col_precision: Any
+) -> Bunch:
     return Bunch(
         Y=signal + error,
         signal=signal,

@@ -1,12 +1,18 @@
 """Random sparse precision matrices with a chosen density and condition number."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numba import njit
 from sklearn.utils import check_random_state
 
+from mnpca._typing import FloatArray, RandomState
 
-def random_sparse_precision(size, density=0.01, condition=32.0, random_state=None):
+
+def random_sparse_precision(
+    size: int, density: float = 0.01, condition: float = 32.0, random_state: RandomState = None
+) -> sp.csr_array:
     """Draw a sparse positive definite matrix with unit diagonal.
 
     The eigenvalues ``condition ** (-i / (size - 1))`` stand on the diagonal; random Jacobi
@@ -52,7 +58,7 @@ def random_sparse_precision(size, density=0.01, condition=32.0, random_state=Non
     return sp.csr_array(scale @ precision @ scale)
 
 
-def chain_precision(size, correlation):
+def chain_precision(size: int, correlation: float) -> sp.csr_array:
     """Precision of a stationary first-order autoregression with unit diagonal.
 
     Neighbors i, i + 1 have lag-one correlation `correlation` before the scaling to a unit
@@ -75,7 +81,7 @@ def chain_precision(size, correlation):
 
 
 @njit(cache=True, nogil=True)
-def _rotate_until(eigenvalues, wanted, rng):
+def _rotate_until(eigenvalues: FloatArray, wanted: float, rng: np.random.Generator) -> Any:
     """Rotate diag(eigenvalues) by random planes until it has `wanted` nonzeros."""
     size = len(eigenvalues)
     matrix = np.zeros((size, size))
@@ -83,8 +89,8 @@ def _rotate_until(eigenvalues, wanted, rng):
         matrix[i, i] = eigenvalues[i]
     nonzeros = size
     while nonzeros < wanted:
-        i = rng.integers(0, size)
-        j = rng.integers(0, size - 1)
+        i = int(rng.integers(0, size))
+        j = int(rng.integers(0, size - 1))
         if j >= i:
             j += 1
         angle = rng.uniform(-np.pi, np.pi)
@@ -93,7 +99,7 @@ def _rotate_until(eigenvalues, wanted, rng):
 
 
 @njit(cache=True, nogil=True)
-def rotate(matrix, i, j, cosine, sine):
+def rotate(matrix: FloatArray, i: int, j: int, cosine: float, sine: float) -> int:
     """Rotate a symmetric matrix in the plane (i, j) in place; return the change of nonzeros."""
     change = 0
     for k in range(len(matrix)):  # rows i and j; the symmetric columns follow below

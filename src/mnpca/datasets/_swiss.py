@@ -4,12 +4,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
+from mnpca._typing import RandomState
+
 LENGTH = 21.0
 # Of two rolls that share the length, each takes 10 and leaves 1 between them.
 HALF, SHIFT = 10.0, 11.0
 
 
-def make_two_swiss_rolls(n_samples=400, *, arrangement="wound", noise=0.05, random_state=None):
+def make_two_swiss_rolls(
+    n_samples: int = 400,
+    *,
+    arrangement: str = "wound",
+    noise: float = 0.05,
+    random_state: RandomState = None,
+) -> Bunch:
     """Two Swiss rolls in three dimensions.
 
     A point of the first with roll angle t sits at (t cos t, h, t sin t).

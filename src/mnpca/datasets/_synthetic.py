@@ -1,18 +1,28 @@
 """Low-rank signals in matrix normal noise."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.utils import Bunch, check_random_state
 
 from mnpca._components import group_by_label, label_components
+from mnpca._typing import FloatArray, IntArray, RandomState
 from mnpca.datasets._precision import random_sparse_precision
 
 #: Unit-variance entries of the white matrix behind the noise, by name.
 NOISE_KINDS = ("gaussian", "laplace", "uniform", "mixture-scale", "mixture-heavy", "mixture-shift")
 
 
-def sample_matrix_normal(row_precision, col_precision, random_state=None, *, noise="gaussian"):
+def sample_matrix_normal(
+    row_precision: Any,
+    col_precision: Any,
+    random_state: RandomState = None,
+    *,
+    noise: str = "gaussian",
+) -> FloatArray:
     """Draw E = La Z Lb', La and Lb the lower Cholesky factors of the two covariances.
 
     With A = U U', U upper triangular, the lower Cholesky factor of inv(A) is inv(U)', so only
@@ -38,7 +48,9 @@ def sample_matrix_normal(row_precision, col_precision, random_state=None, *, noi
     return color_rows(col_precision, color_rows(row_precision, white).T).T
 
 
-def white_entries(shape, rng, noise="gaussian"):
+def white_entries(
+    shape: tuple[int, ...], rng: np.random.RandomState, noise: str = "gaussian"
+) -> FloatArray:
     """Independent entries with mean 0 and variance 1 of the named distribution."""
     if noise == "gaussian":
         return rng.standard_normal(shape)
@@ -58,7 +70,7 @@ def white_entries(shape, rng, noise="gaussian"):
     raise ValueError(f"noise must be one of {NOISE_KINDS}, got {noise!r}.")
 
 
-def color_rows(precision, white):
+def color_rows(precision: Any, white: FloatArray) -> FloatArray:
     """Return L Z, with L the lower Cholesky factor of inv(precision), by component."""
     colored = white / np.sqrt(precision.diagonal())[:, None]
     for items, upper in upper_factors(precision):
@@ -66,7 +78,7 @@ def color_rows(precision, white):
     return colored
 
 
-def upper_factors(precision):
+def upper_factors(precision: Any) -> Iterator[tuple[IntArray, FloatArray]]:
     """Yield (items, U) with U upper triangular and U U' the block, by component of several."""
     precision = sp.csr_array(precision)
     for items in group_by_label(label_components(precision)):
@@ -75,7 +87,7 @@ def upper_factors(precision):
             yield items, cholesky(block[::-1, ::-1], lower=True)[::-1, ::-1]
 
 
-def check_sizes(row_precision, col_precision, shape):
+def check_sizes(row_precision: Any, col_precision: Any, shape: tuple[int, ...]) -> None:
     """Refuse precisions that do not fit a matrix of this shape."""
     named = (("row_precision", row_precision), ("col_precision", col_precision))
     for (name, precision), size in zip(named, shape, strict=True):
@@ -84,19 +96,19 @@ def check_sizes(row_precision, col_precision, shape):
 
 
 def make_low_rank_matrix_normal(
-    n_samples=300,
-    n_features=200,
-    n_components=2,
+    n_samples: int = 300,
+    n_features: int = 200,
+    n_components: int = 2,
     *,
-    density=0.01,
-    condition=32.0,
-    row_precision=None,
-    col_precision=None,
-    signal=None,
-    signal_scale=1.0,
-    noise="gaussian",
-    random_state=None,
-):
+    density: float = 0.01,
+    condition: float = 32.0,
+    row_precision: Any = None,
+    col_precision: Any = None,
+    signal: FloatArray | None = None,
+    signal_scale: float = 1.0,
+    noise: str = "gaussian",
+    random_state: RandomState = None,
+) -> Bunch:
     """Generate Y = X W' + E with sparse noise networks among rows and among columns.
 
     Parameters

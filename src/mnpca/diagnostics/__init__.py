@@ -3,16 +3,16 @@
 from mnpca.diagnostics.networks import (
     Edges,
     communities,
-    item_names,
+    learned_groups,
     named_rows,
     network_edges,
     network_order,
     shown_rate,
     tested_edges,
 )
-from mnpca.diagnostics.residual import Correlations, correlations, marchenko_pastur, whiten
-from mnpca.diagnostics.spectrum import Scree, scree
-from mnpca.diagnostics.training import training_view
+from mnpca.diagnostics.residual import Correlations, Scree, correlations, scree, training_view
+from mnpca.estimators._edges import item_names
+from mnpca.model.whiteness import marchenko_pastur, whiten
 
 __all__ = [
     "Correlations",
@@ -21,6 +21,7 @@ __all__ = [
     "communities",
     "correlations",
     "item_names",
+    "learned_groups",
     "marchenko_pastur",
     "named_rows",
     "network_edges",

@@ -1,16 +1,15 @@
 """A noise network as lists: its edges by strength, its communities, an order of its items."""
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from mnpca.estimators._edges import side_tests
-from mnpca.estimators._graph import partial_correlations
+from mnpca._typing import IntArray
+from mnpca.estimators._edges import partial_correlations, side_precision, side_tests
 
 #: False discovery rate of the networks that the report and the exported tables show.
 SHOWN_RATE = 0.05
-SIDES = ("rows", "columns")
 
 
 @dataclass(frozen=True)
@@ -42,50 +41,34 @@ class Edges:
     p: np.ndarray | None = None
     q: np.ndarray | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.first)
 
-    def strongest(self, count):
+    def strongest(self, count: int) -> "Edges":
         """Return the first `count` edges."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return Edges(
-            **{
-                name: value[:count] if isinstance(value, np.ndarray) else value
-                for name, value in values.items()
-            }
-        )
+        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                values[name] = value[:count]
+        return Edges(**values)
 
-    def degree(self):
+    def degree(self) -> IntArray:
         """Return the number of edges of each item."""
         return np.bincount(np.concatenate([self.first, self.second]), minlength=self.n_items)
 
 
-def side_precision(model, side):
-    """Return the precision matrix of ``"rows"`` or ``"columns"``; of a tensor, of an axis."""
-    check_is_fitted(model)
-    if hasattr(model, "precisions_"):
-        if side not in range(len(model.precisions_)):
-            last = len(model.precisions_) - 1
-            raise ValueError(f"side must be the number of an axis, 0 to {last}, got {side!r}.")
-        return model.precisions_[side]
-    if not hasattr(model, "row_precision_"):
-        raise TypeError(
-            f"A {type(model).__name__} has no noise networks among rows and among columns."
-        )
-    if side not in SIDES:
-        raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
-    return model.row_precision_ if side == "rows" else model.col_precision_
+def learned_groups(model: Any, side: str) -> Any:
+    """Return the group of every row or column, named by its number; None where none was learned.
+
+    The largest group is number 1.
+    """
+    groups = getattr(model, "priors_", {}).get(side, {}).get("groups")
+    if groups is None:
+        return None
+    return np.array([f"group {number + 1}" for number in np.asarray(groups).argmax(axis=1)])
 
 
-def item_names(model, side):
-    """Names of the rows or columns of the training data; their numbers where it had none."""
-    size = side_precision(model, side).shape[0]
-    attribute = {"rows": "sample_names_in_", "columns": "feature_names_in_"}.get(side, "")
-    names = getattr(model, attribute, None)
-    return [str(j) for j in range(size)] if names is None else [str(name) for name in names]
-
-
-def named_rows(model, X):
+def named_rows(model: Any, X: Any) -> Any:
     """Give an array the column names of the training data, which ``transform`` compares."""
     if not hasattr(model, "feature_names_in_"):
         return X
@@ -94,7 +77,7 @@ def named_rows(model, X):
     return pd.DataFrame(X, columns=model.feature_names_in_)
 
 
-def network_edges(model, side):
+def network_edges(model: Any, side: Any) -> Edges:
     """Return the edges of a noise network, sorted by the size of the partial correlation."""
     precision = side_precision(model, side)
     entries = partial_correlations(precision)
@@ -108,12 +91,12 @@ def network_edges(model, side):
     return Edges(row, col, -value[order] * scale[row] * scale[col], value[order], len(scale))
 
 
-def shown_rate(model):
+def shown_rate(model: Any) -> float | None:
     """Return the false discovery rate of the network to show, None where there are no tests."""
     return None if getattr(model, "edge_tests_", None) is None else SHOWN_RATE
 
 
-def tested_edges(model, side, fdr):
+def tested_edges(model: Any, side: Any, fdr: float | None) -> Edges:
     """Return the tested edges with a false discovery rate; None gives the fit's edges.
 
     Tested edges too are sorted by the size of the partial correlation.
@@ -139,7 +122,7 @@ def tested_edges(model, side, fdr):
     )
 
 
-def communities(edges):
+def communities(edges: Edges) -> IntArray:
     """Return the community of each item: densely joined groups, the largest numbered 0.
 
     Louvain's method on the sizes of the partial correlations; items without an edge get -1.
@@ -158,7 +141,7 @@ def communities(edges):
     return label
 
 
-def network_order(community, labels=None):
+def network_order(community: IntArray, labels: Any = None) -> IntArray:
     """Return the order of items that shows blocks: by label if given, then by community."""
     last = np.where(community < 0, community.max(initial=0) + 1, community)
     if labels is None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mnpca.engines.arrays import is_foreign_array
 from mnpca.engines.base import Engine
@@ -15,7 +16,7 @@ def engine_for(matrix: Any) -> Engine:
 
     Parameters
     ----------
-    matrix : ndarray, array of torch, CuPy or another array API library, or Engine
+    matrix : ndarray, sparse array, array of torch, CuPy or another array API library, or Engine
         An engine is returned as it is. A memory-mapped array and a dask array are read in blocks
         of rows.
 
@@ -33,6 +34,10 @@ def engine_for(matrix: Any) -> Engine:
     """
     if isinstance(matrix, Engine):
         return matrix
+    if sp.issparse(matrix):
+        from mnpca.engines.sparse import SparseEngine
+
+        return SparseEngine(matrix)
     if reads_in_blocks(matrix):
         from mnpca.engines.chunked import ChunkedEngine
 

@@ -22,6 +22,18 @@ def csr_times(indptr, indices, data, thin, start, stop, out):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
+def csr_transposed_times(indptr, indices, data, thin, start, stop, out):
+    """Add the transpose of rows `start` to `stop` of a CSR matrix times a thin array to `out`."""
+    for i in range(start, stop):
+        source = thin[i]
+        for u in range(indptr[i], indptr[i + 1]):
+            target = out[indices[u]]
+            weight = data[u]
+            for c in range(len(source)):
+                target[c] += weight * source[c]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
 def rotate_small(items, blocks, thin, start, stop, out):
     """Rotate the components from `start` to `stop`: block' Z[items]. Blocks repeat in turn."""
     size = items.shape[1]

@@ -10,7 +10,8 @@ from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import Array, is_torch, like, namespace, to_numpy
 from mnpca.engines.base import Weights
 from mnpca.engines.device import empty, indices, pieces, sparse_times
-from mnpca.engines.device_gram import DeviceFactorGram, DeviceFormedGram
+from mnpca.engines.device_gram import DeviceFactorGram
+from mnpca.engines.formed_gram import FormedGram
 from mnpca.engines.threads import slices
 
 #: Rows whose products are summed in the matrix's own type; the sums of these are float64.
@@ -155,11 +156,11 @@ class ArrayEngine:
         factors[1][:, n : n + len(spread)] = like(thin, residual)
         return DeviceFactorGram(*factors)
 
-    def _formed(self, gram: Array, thin: FloatArray, spread: FloatArray) -> DeviceFormedGram:
+    def _formed(self, gram: Array, thin: FloatArray, spread: FloatArray) -> FormedGram:
         """Add ``thin spread thin'`` to a Gram matrix and make it symmetric to the last bit."""
         factor = like(thin, gram, self.xp.float64)
         gram = self._double(gram) + (factor @ like(spread, factor)) @ factor.T
-        return DeviceFormedGram((gram + gram.T) / 2)
+        return FormedGram((gram + gram.T) / 2)
 
     def _residual(self, left: FloatArray, right: FloatArray, spare: int) -> Array:
         """Return ``Y - left right'`` followed by `spare` columns of zeros."""

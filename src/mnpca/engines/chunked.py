@@ -13,8 +13,8 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.base import Weights
 from mnpca.engines.chunked_gram import RowGram, component_groups
-from mnpca.engines.dense import BLOCK, filter_rows, long_sums
 from mnpca.engines.formed_gram import FormedGram
+from mnpca.engines.row_products import BLOCK, filter_rows, long_sums
 from mnpca.engines.rows import Rows
 from mnpca.engines.threads import slices
 
@@ -168,6 +168,7 @@ def _sums_of_squares(rows: FloatArray, offset: FloatArray) -> FloatArray:
 
 
 def _standardize(rows: FloatArray, shared: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """Return ``(y_ij - offset_j) / scale_j`` in float32."""
     offset, scale = shared
     scaled = np.empty(rows.shape, np.float32)
     for part in slices(len(rows), BLOCK):

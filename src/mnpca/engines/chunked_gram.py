@@ -15,6 +15,7 @@ from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
 from mnpca.engines.base import Pairs
+from mnpca.engines.formed_gram import joined
 from mnpca.engines.gram import TILE, FactorGram, pick
 from mnpca.engines.rows import Rows, block_rows
 from mnpca.engines.sparse_part import large_with_sparse, scaled, sparse_entries
@@ -117,8 +118,9 @@ class MixedGram:
         self._place = np.argsort(order)
         self._numbers = np.concatenate([order, np.arange(self._n_mixed, self.size)])
         mix, label = sp.csr_array(mix)[order], label[order]
-        self._mixed_left = _mixed_rows(left, mix, label)
-        self._mixed_right = _mixed_rows(right, mix, label)
+        # Rows that stand together use the same rows: blocks end where a component does.
+        bounds = [0, *cut(_run_ends(label), block_rows(right.shape[1]))]
+        self._mixed_left, self._mixed_right = (rows.mixed(mix, bounds) for rows in (left, right))
         self.extra: sp.csr_array | None = extra
 
     @property
@@ -186,7 +188,7 @@ def search_upper(left: Rows, right: Rows, level: float, n_rows: int) -> Pairs:
         for c in range(b, len(right.parts) if length > 0 else 0):
             pairs.append((b, c))
             corners.append(Corner(part.start, length, right.parts[c].start, None))
-    return _joined(left.map_corners(_large, level, right, pairs, corners))
+    return joined(left.map_corners(_large, level, right, pairs, corners))
 
 
 def search_beside(
@@ -202,7 +204,7 @@ def search_beside(
             if len(cols) > 0:
                 pairs.append((b, c))
                 corners.append(Corner(part.start, part.stop - part.start, firsts[c], cols))
-    return _joined(left.map_corners(_large, level, right, pairs, corners))
+    return joined(left.map_corners(_large, level, right, pairs, corners))
 
 
 def pair_entries(left: Rows, right: Rows, i: IntArray, j: IntArray) -> FloatArray:
@@ -264,23 +266,6 @@ def _components(mix: sp.csr_array) -> IntArray:
     return label_components(both_sides)[:n_rows]
 
 
-def _mixed_rows(rows: Rows, mix: sp.csr_array, label: IntArray) -> Rows:
-    """Return the rows ``mix Z``, kept; rows of equal label stand together."""
-    bounds = [0, *cut(_run_ends(label), block_rows(rows.shape[1]))]
-    groups, pieces = [], []
-    for a, b in pairwise(bounds):
-        part = mix[a:b].astype(rows.dtype)
-        used, place = np.unique(part.indices, return_inverse=True)
-        groups.append(used)
-        shape = (b - a, len(used))
-        pieces.append(sp.csr_array((part.data, place, part.indptr), shape=shape))
-    return rows.collected(_mix, [piece.shape[0] for piece in pieces], groups, pieces)
-
-
-def _mix(rows: FloatArray, _: None, mix: sp.csr_array) -> FloatArray:
-    return np.asarray(mix @ rows)
-
-
 def _scale(rows: FloatArray, _: None, weights: FloatArray) -> FloatArray:
     return rows * weights[:, None]
 
@@ -316,10 +301,4 @@ def _large(left: FloatArray, right: FloatArray, level: float, corner: Corner) ->
             i, j = corner.first_row + a.start, corner.first_col + c.start
             if j + TILE > i:  # not below the diagonal
                 found += pick(left[a] @ right[c].T, i, j, level)
-    return _joined(found)
-
-
-def _joined(found: list[Pairs]) -> Pairs:
-    nothing = np.zeros(0, np.int64)
-    found = [*found, Pairs(nothing, nothing, np.zeros(0))]
-    return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return joined(found)

@@ -1,7 +1,7 @@
 """Blocks of rows that Dask holds: on the threads of this process, or on the user's cluster.
 
 Every call is one Dask graph, run by whatever scheduler the user has set up. What is kept (`kept`,
-`collected`) stays on the workers as persisted tasks, so Dask computes it anew where a worker is
+`mixed`) stays on the workers as persisted tasks, so Dask computes it anew where a worker is
 lost.
 """
 
@@ -13,10 +13,11 @@ from typing import Any
 import dask
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from dask.delayed import Delayed, delayed
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.rows import ROW_UNIT, LocalRows, scratch
+from mnpca.engines.rows import ROW_UNIT, LocalRows, scratch, used_columns
 from mnpca.engines.threads import slices
 
 # Its settings must be there before one of them is changed for a while: Dask would otherwise take
@@ -112,9 +113,11 @@ class DaskRows:
         blocks = self._calls(function, shared, along)
         return DaskRows(blocks, self._lengths, width, self.dtype)
 
-    def collected(self, function, lengths, groups, *along):  # noqa: D102 - see Rows
-        blocks = self._group_calls(function, None, groups, along)
-        return DaskRows(_persist(blocks), lengths, self.shape[1], self.dtype)
+    def mixed(self, mix, bounds):  # noqa: D102 - see Rows
+        parts = [used_columns(mix[a:b].astype(self.dtype)) for a, b in pairwise(bounds)]
+        groups, pieces = [used for used, _ in parts], [piece for _, piece in parts]
+        blocks = self._group_calls(_mix, None, groups, (pieces,))
+        return DaskRows(_persist(blocks), np.diff(bounds), self.shape[1], self.dtype)
 
     def _calls(self, function: Any, shared: Any, along: Any) -> list[Delayed]:
         call, shared = delayed(function, pure=False), _share(shared)
@@ -187,6 +190,10 @@ def _tree(terms: list[Delayed]) -> Delayed:
 
 def _add(terms: list[Any]) -> Any:
     return sum(terms[1:], start=terms[0])
+
+
+def _mix(rows: FloatArray, _: None, mix: sp.csr_array) -> FloatArray:
+    return np.asarray(mix @ rows)
 
 
 def _take(block: FloatArray, where: IntArray) -> FloatArray:

@@ -1,23 +1,19 @@
 """The data matrix as one NumPy array in memory."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines import _kernels
 from mnpca.engines.base import Gram
+from mnpca.engines.chunked import ChunkedEngine
 from mnpca.engines.gram import FactorGram
+from mnpca.engines.row_products import BLOCK, filter_rows, long_sums
+from mnpca.engines.rows import LocalRows
 from mnpca.engines.threads import each, slices
 
-if TYPE_CHECKING:
-    from mnpca.engines.chunked import ChunkedEngine
-
-#: Rows of the matrix that one pass holds as a temporary.
-BLOCK = 1024
 #: With so many times more rows than columns the Gram matrix of the columns is formed.
 TALL = 4
 
@@ -134,11 +130,8 @@ class DenseEngine:
         each(fill, slices(p, 256))
         return _gram(residual, row_precision, thin, spread)
 
-    def _in_blocks(self) -> "ChunkedEngine":
+    def _in_blocks(self) -> ChunkedEngine:
         """Return the engine that goes through the same rows block by block."""
-        from mnpca.engines.chunked import ChunkedEngine
-        from mnpca.engines.rows import LocalRows
-
         return ChunkedEngine(LocalRows(self.matrix))
 
     def _residual(self, left, right, spare: int = 0) -> FloatArray:
@@ -168,23 +161,6 @@ class Squares:
     def col_sums(self, row_weights: FloatArray) -> FloatArray:
         """Return ``sum_i w_i y_ij^2`` of every column j."""
         return long_sums(self._squares, row_weights.astype(self._squares.dtype))
-
-
-def long_sums(rows: FloatArray, left: FloatArray) -> FloatArray:
-    """Return ``rows' left``: float32 sums over `BLOCK` rows each, added up in float64."""
-    total = np.zeros((rows.shape[1], *left.shape[1:]))
-    for part in slices(len(rows), BLOCK):
-        total += rows[part].T @ left[part]
-    return total
-
-
-def filter_rows(rows: FloatArray, precision: FloatArray | sp.csr_array) -> FloatArray:
-    """Return ``rows @ precision``."""
-    if not sp.issparse(precision):
-        return rows * precision.astype(rows.dtype)
-    data = precision.data.astype(rows.dtype)
-    filtered: FloatArray = _kernels.times_sparse(rows, precision.indptr, precision.indices, data)
-    return filtered
 
 
 def _gram(residual: FloatArray, precision, thin: FloatArray, spread: FloatArray) -> FactorGram:

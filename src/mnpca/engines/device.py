@@ -60,6 +60,8 @@ def sparse_times(sparse: sp.csr_array, dense: Array) -> Array:
     Row by row of S the d-th nonzeros of many rows are taken together: as many products of whole
     rows of D as a row of S has nonzeros. The order of summation is fixed.
     """
+    if isinstance(dense, np.ndarray):
+        return np.asarray(sparse @ dense)
     sparse = sp.csr_array(sparse)
     out = empty((sparse.shape[0], dense.shape[1]), dense)
     for part in pieces(sparse.shape[0], dense.shape[1]):

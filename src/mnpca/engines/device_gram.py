@@ -1,4 +1,4 @@
-"""Gram matrices of residuals on a device: whole where few items meet, otherwise as factors."""
+"""Gram matrices of residuals on a device, as factors."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from mnpca.engines.device import (
     rough_products,
     sparse_times,
 )
+from mnpca.engines.formed_gram import joined, large_in_tile
 from mnpca.engines.sparse_part import (
     add_sparse_blocks,
     large_with_sparse,
@@ -27,66 +28,6 @@ DEVICE_TILE = 8192
 HOST_TILE = 1024
 #: A search in TF32 proposes entries down to this share below the level; float32 decides.
 ROUGH = 1e-3
-
-
-class DeviceFormedGram:
-    """The symmetric matrix ``G + extra`` with G a q x q array (float64) wherever it was formed."""
-
-    def __init__(self, gram: Array, extra: sp.csr_array | None = None):
-        self.gram = gram
-        self.extra = extra
-
-    @property
-    def size(self) -> int:
-        """Return the number of items."""
-        return int(self.gram.shape[0])
-
-    def diagonal(self) -> FloatArray:
-        """Return the diagonal of G (without `extra`)."""
-        return to_numpy(namespace(self.gram).linalg.diagonal(self.gram)).astype(np.float64)
-
-    def rescale(self, weights: FloatArray) -> None:
-        """Multiply row and column i by ``weights[i]``."""
-        weight = like(weights, self.gram)
-        self.gram = self.gram * (weight[:, None] * weight[None, :])
-        self.extra = scaled(self.extra, weights)
-
-    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Return the listed entries."""
-        return self._entries(i, j) + sparse_entries(self.extra, i, j)
-
-    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
-        """Return the diagonal blocks of the components, one after the other in a flat array."""
-        sizes = np.diff(bounds)
-        component = np.repeat(np.arange(len(sizes)), sizes**2)
-        place = np.arange(offsets[-1]) - offsets[component]
-        first = bounds[component]
-        rows = order[first + place // sizes[component]]
-        flat = self._entries(rows, order[first + place % sizes[component]])
-        add_sparse_blocks(self.extra, order, bounds, offsets, flat)
-        return flat
-
-    def large_entries(self, level: float, n_rows: int | None = None) -> Pairs:
-        """Return the entries above the diagonal with ``|entry| > level`` in the first rows."""
-        n_rows = self.size if n_rows is None else n_rows
-        found = _large(self.gram[:n_rows, :], 0, 0, level)
-        return large_with_sparse(found, self.extra, self.entries, level, n_rows)
-
-    def filtered(
-        self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array
-    ) -> "DeviceFormedGram":
-        """Return ``N G N' + extra``, N the rows of `mix` and then unit rows for `rest`."""
-        ones = (np.ones(len(rest)), (np.arange(len(rest)), rest))
-        unit = sp.csr_array(ones, shape=(len(rest), self.size))
-        mix = sp.csr_array(sp.vstack([mix, unit]))
-        half = sparse_times(mix, self.gram)
-        return DeviceFormedGram(sparse_times(mix, half.T), extra)
-
-    def _entries(self, i: IntArray, j: IntArray) -> FloatArray:
-        xp = namespace(self.gram)
-        flat = xp.reshape(self.gram, (-1,))
-        places = np.asarray(i, np.int64) * self.size + j
-        return to_numpy(xp.take(flat, indices(places, flat))).astype(np.float64)
 
 
 class DeviceFactorGram:
@@ -157,8 +98,8 @@ class DeviceFactorGram:
                 rows = self.left[strip, :]
                 for part in slices(self.size, tile)[strip.start // tile :]:
                     product = rows @ self.right[part, :].T
-                    found.append(_large(product, strip.start, part.start, near))
-        pairs = Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+                    found.append(large_in_tile(product, strip.start, part.start, near))
+        pairs = joined(found)
         if rough:
             values = self.entries(pairs.i, pairs.j)
             values -= sparse_entries(self.extra, pairs.i, pairs.j)
@@ -188,15 +129,3 @@ class DeviceFactorGram:
         )
         product = to_numpy(left @ xp.permute_dims(right, (0, 2, 1))).astype(np.float64)
         return np.asarray((product + product.transpose(0, 2, 1)) / 2)
-
-
-def _large(tile: Array, i0: int, j0: int, level: float) -> Pairs:
-    """Return the large entries above the diagonal of a tile whose first entry is (i0, j0)."""
-    xp, level = namespace(tile), float(level)
-    large = (tile > level) | (tile < -level)
-    if j0 < i0 + tile.shape[0]:
-        rows = indices(i0 + np.arange(tile.shape[0]), tile)
-        cols = indices(j0 + np.arange(tile.shape[1]), tile)
-        large = large & (cols[None, :] > rows[:, None])
-    i, j = (to_numpy(side) for side in xp.nonzero(large))
-    return Pairs(i + i0, j + j0, to_numpy(tile[large]).astype(np.float64))

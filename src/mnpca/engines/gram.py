@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
 from mnpca.engines.base import Pairs
+from mnpca.engines.formed_gram import joined
 from mnpca.engines.sparse_part import add_sparse_blocks, scaled, sparse_entries
 from mnpca.engines.threads import each
 
@@ -82,11 +83,7 @@ class FactorGram:
             return pick(tile, i0, j0, level)
 
         corners = [(i0, j0) for i0 in strips for j0 in range(i0, self.size, TILE)]
-        found = [pairs for tile in each(search, corners) for pairs in tile]
-        if not found:
-            nothing = np.zeros(0, np.int64)
-            return Pairs(nothing, nothing, np.zeros(0))
-        return Pairs(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return joined([pairs for tile in each(search, corners) for pairs in tile])
 
     def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "FactorGram":
         """Return the leading rows of ``N G N' + extra``, N the rows of `mix` and then `rest`."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.threads import each, slices, stream
@@ -88,21 +89,15 @@ class Rows(Protocol):
     def derived(self, width: int, function: Function, shared: Any, *along: Any) -> "Rows":
         """Return the rows ``function(rows, shared, ...)``, computed whenever they are read."""
 
-    def collected(
-        self,
-        function: Function,
-        lengths: list[int],
-        groups: list[IntArray],
-        *along: Sequence[Any],
-    ) -> "Rows":
-        """Return ``function(rows of the group, None, ...)`` of all groups as rows, kept.
-
-        A group gives as many rows as `lengths` says.
-        """
+    def mixed(self, mix: sp.csr_array, bounds: list[int]) -> "Rows":
+        """Return the rows ``mix Z`` for a sparse `mix`, in blocks with the given bounds."""
 
 
 class LocalRows:
     """Rows of an array, read block by block in the threads of `worker_threads`."""
+
+    in_memory = False
+    """Whether rows are cheap to read anew, so that what is derived from them is never stored."""
 
     def __init__(self, matrix: FloatArray):
         self.shape: tuple[int, int] = (int(matrix.shape[0]), int(matrix.shape[1]))
@@ -154,6 +149,8 @@ class LocalRows:
         return map(self.read, self.parts)
 
     def kept(self, function, shared, dtype):  # noqa: D102 - see Rows
+        if self.in_memory:
+            return DerivedRows(self, self.shape[1], function, shared, (), dtype)
         matrix = scratch(self.shape, dtype)
 
         def fill(part: slice) -> None:
@@ -163,19 +160,11 @@ class LocalRows:
         return LocalRows(matrix)
 
     def derived(self, width, function, shared, *along):  # noqa: D102 - see Rows
-        return _DerivedRows(self, width, function, shared, along)
+        return DerivedRows(self, width, function, shared, along)
 
-    def collected(self, function, lengths, groups, *along):  # noqa: D102 - see Rows
-        bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
-        matrix = scratch((int(bounds[-1]), self.shape[1]), self.dtype)
-
-        def fill(piece):
-            part, group, *rest = piece
-            matrix[part] = function(self.read(group), None, *rest)
-
-        parts = [slice(a, b) for a, b in pairwise(bounds)]
-        each(fill, zip(parts, groups, *along, strict=True))
-        return LocalRows(matrix)
+    def mixed(self, mix, bounds):  # noqa: D102 - see Rows
+        rows = _MixedRows(self, mix, bounds)
+        return rows.kept(as_given, None, self.dtype)
 
     def _on_part(self, function: Function, shared: Any, along: Sequence[Any]) -> Function:
         return lambda part: function(self.read(part), shared, *(array[part] for array in along))
@@ -184,15 +173,22 @@ class LocalRows:
         return lambda piece: function(self.read(piece[0]), shared, *piece[1:])
 
 
-class _DerivedRows(LocalRows):
+class DerivedRows(LocalRows):
     """Rows computed from other rows at every reading: nothing of their size is stored."""
 
     def __init__(
-        self, base: LocalRows, width: int, function: Function, shared: Any, along: Sequence[Any]
+        self,
+        base: LocalRows,
+        width: int,
+        function: Function,
+        shared: Any,
+        along: Sequence[Any],
+        dtype: npt.DTypeLike = None,
     ):
         self.shape = (base.shape[0], width)
-        self.dtype = base.dtype
+        self.dtype = base.dtype if dtype is None else np.dtype(dtype)
         self.parts = base.parts
+        self.in_memory = base.in_memory
         self._base = base
         self._function = function
         self._shared = shared
@@ -203,6 +199,30 @@ class _DerivedRows(LocalRows):
         along = (array[where] for array in self._along)
         rows: FloatArray = self._function(self._base.read(where), self._shared, *along)
         return rows
+
+
+class _MixedRows(LocalRows):
+    """Sparse mixtures of other rows, computed at every reading."""
+
+    def __init__(self, base: LocalRows, mix: sp.csr_array, bounds: list[int]):
+        self.shape = (mix.shape[0], base.shape[1])
+        self.dtype = base.dtype
+        self.parts = [slice(a, b) for a, b in pairwise(bounds)]
+        self.in_memory = base.in_memory
+        self._base = base
+        self._mix = mix
+
+    def read(self, where: slice | IntArray) -> FloatArray:
+        """Return rows."""
+        used, mix = used_columns(self._mix[where].astype(self.dtype))
+        return np.asarray(mix @ self._base.read(used))
+
+
+def used_columns(matrix: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
+    """Return the columns of a sparse matrix that have an entry, and the matrix of these."""
+    used, place = np.unique(matrix.indices, return_inverse=True)
+    shape = (matrix.shape[0], len(used))
+    return used, sp.csr_array((matrix.data, place, matrix.indptr), shape=shape)
 
 
 def block_rows(width: int) -> int:

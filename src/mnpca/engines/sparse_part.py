@@ -30,6 +30,17 @@ def sparse_entries(matrix: sp.csr_array | None, i: IntArray, j: IntArray) -> Flo
     return values
 
 
+def component_pairs(
+    order: IntArray, bounds: IntArray, offsets: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return the items (i, j) of every entry of the flat blocks of components."""
+    sizes = np.diff(bounds)
+    component = np.repeat(np.arange(len(sizes)), sizes**2)
+    place = np.arange(offsets[-1]) - offsets[component]
+    first, size = bounds[component], sizes[component]
+    return order[first + place // size], order[first + place % size]
+
+
 def add_sparse_blocks(
     matrix: sp.csr_array | None,
     order: IntArray,

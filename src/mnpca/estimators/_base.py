@@ -1,39 +1,53 @@
 """What every estimator of the model offers once it is fitted."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from mnpca._typing import FloatArray
 from mnpca.engines import engine_for, is_dask, reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array, to_numpy
-from mnpca.estimators import _blocks
 from mnpca.estimators._array_api import (
-    checked_rows,
-    floating_matrix,
+    each_block,
     log_likelihood,
+    low_rank_blocks,
     on_host,
     placed,
     project,
     training_moments,
 )
+from mnpca.estimators._edges import noise_graph
+from mnpca.estimators._input import (
+    check_no_missing,
+    check_output,
+    check_scores,
+    floating_matrix,
+    names_of_one,
+    refuse_several,
+    representable,
+    stack,
+    unstack,
+    validate_outside,
+    validate_rows_outside,
+    validate_training,
+    without_marks,
+)
 from mnpca.estimators._progress import ProgressMixin
 from mnpca.estimators._saving import SaveMixin
-from mnpca.estimators._several import check_output, names_of_one, refuse_several, stack, unstack
-from mnpca.estimators._validation import (
-    check_scores,
-    plain,
-    representable,
-    validate_elsewhere,
-    validate_training,
-)
-from mnpca.model.likelihood import row_log_likelihood
 from mnpca.model.low_rank import LowRank
-from mnpca.model.projection import gls_scores, gls_transform
-
-ROWS_AT_ONCE = 1024
+from mnpca.model.rows import (
+    RowModel,
+    fit_row_model,
+    gls_scores,
+    gls_weights,
+    row_log_likelihood,
+    squared_length,
+)
 
 
 class MatrixNormalEstimator(
@@ -45,35 +59,38 @@ class MatrixNormalEstimator(
     asks afterwards is answered here from the fitted attributes alone.
     """
 
+    center: Any
+    sample_names_in_: Any
+
     # Whether X may be a scipy.sparse matrix; it is never made dense then.
     _sparse_input = False
     # Whether X may be several matrices that share both noise networks and the loadings.
     _several_input = False
-    # Whether X may live outside NumPy (torch, CuPy, ...), where it then stays.
-    _elsewhere_input = False
+    # Whether X may belong to another library (torch, CuPy, ...), where it then stays.
+    _foreign_input = False
     # Whether X may stay outside memory (a mapped file, a dask array) and be read in blocks.
     _blocks_input = False
     # Whether NaN in X marks a missing value.
-    _holes_allowed = False
+    _missing_allowed = False
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._sparse_input
         tags.input_tags.three_d_array = self._several_input
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _validate_training(self, X):
+    def _validate_training(self, X: Any) -> Any:
         """Check the training matrix; every fit begins with this. See `validate_training`.
 
         Several matrices come back one under the other; `n_matrices_` is their number.
         """
         X, n_matrices = self._stacked(X)
-        if (self._elsewhere_input and is_foreign_array(X)) or self._stays_outside_memory(X):
-            X = validate_elsewhere(self, X)
+        if (self._foreign_input and is_foreign_array(X)) or self._stays_outside_memory(X):
+            X = validate_outside(self, X)
         else:
             X = validate_training(
-                self, X, accept_sparse=self._sparse_input, allow_nan=self._holes_allowed
+                self, X, accept_sparse=self._sparse_input, allow_nan=self._missing_allowed
             )
         if self._several_input:
             self.n_matrices_ = n_matrices
@@ -81,48 +98,61 @@ class MatrixNormalEstimator(
             self.sample_names_in_ = names_of_one(self.sample_names_in_, n_matrices)
         return X
 
-    def _stays_outside_memory(self, X):
-        """Tell whether a training matrix is read in blocks; a mapped file with holes is not."""
+    def _stays_outside_memory(self, X: Any) -> bool:
+        """Tell whether X is read in blocks; a mapped file with missing values is not."""
         if not (self._blocks_input and reads_in_blocks(X)):
             return False
-        if is_dask(X) or not self._holes_allowed:
+        if is_dask(X) or not self._missing_allowed:
             return True
         return not np.isnan(engine_for(X).extremes()).any()
 
-    def _stacked(self, X):
+    def _stacked(self, X: Any) -> tuple[Any, int | None]:
         """Return several matrices one under the other, and their number (None for one)."""
         if self._several_input:
             return stack(X)
         refuse_several(self, X)
         return X, None
 
-    def _scores_as_given(self, scores, n_matrices):
+    def _scores_as_given(self, scores: Any, n_matrices: int | None) -> Any:
         """Give scores the first axis that their data had, if any."""
         if n_matrices is not None:
             check_output(self)
         return unstack(scores, n_matrices)
 
-    def _as_fitted(self, rows):
+    def _as_fitted(self, rows: Any) -> Any:
         """Give rows of the training data the first axis that these had, if any."""
         return unstack(rows, getattr(self, "n_matrices_", None))
 
-    def _validate_rows(self, X):
-        """Check rows to project or to score."""
-        X = plain(X, keep_sparse=self._sparse_input)
+    def _checked_rows(self, X: Any) -> tuple[Any, int | None]:
+        """Check rows to project or to score; return them with the number of matrices."""
+        check_is_fitted(self)
+        X, n_matrices = self._stacked(X)
+        X = without_marks(X, keep_sparse=self._sparse_input)
         if is_foreign_array(X) or reads_in_blocks(X):
-            return checked_rows(self, X)
-        return validate_data(
+            return validate_rows_outside(self, X), n_matrices
+        rows = validate_data(
             self,
             X,
             reset=False,
             accept_sparse="csr" if self._sparse_input else False,
             dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if self._holes_allowed else True,
+            ensure_all_finite="allow-nan" if self._missing_allowed else True,
         )
+        if sp.issparse(rows):
+            check_no_missing(rows)
+        return rows, n_matrices
 
     def _store_fit(
-        self, X, *, mean, low_rank, components, singular_values, row_precision, col_precision
-    ):
+        self,
+        X: Any,
+        *,
+        mean: FloatArray,
+        low_rank: LowRank,
+        components: FloatArray,
+        singular_values: FloatArray,
+        row_precision: Any,
+        col_precision: Any,
+    ) -> None:
         """Set the fitted attributes that all estimators share.
 
         Parameters
@@ -149,46 +179,37 @@ class MatrixNormalEstimator(
         self.col_precision_ = _as_stored(col_precision)
         self._store_row_distribution(X)
 
-    def _store_row_distribution(self, X):
-        """Estimate the distribution of an unseen row: noise variance and score covariance.
-
-        The generalized least squares scores of the training rows have covariance
-        C + s2 (W'BW)^-1; the noise variance s2 is the residual's mean square in the metric B.
-        """
-        n, p = X.shape
-        weighted = self.col_precision_ @ self.components_.T
-        gram = self.components_ @ weighted
+    def _store_row_distribution(self, X: Any) -> None:
+        """Estimate the distribution of an unseen row: noise variance and score covariance."""
+        loadings = self.components_.T
         in_blocks = self._blocks_input and reads_in_blocks(X)
         if (isinstance(X, np.ndarray) and not in_blocks) or sp.issparse(X):
-            scores = gls_scores(X, self.col_precision_, self.components_.T, self.mean_)
-            total = self._squared_length(X)
+            scores = gls_scores(X, self.col_precision_, loadings, self.mean_)
+            total = squared_length(X, self.mean_, self.col_precision_)
         else:
-            scores, total = training_moments(X, self.mean_, weighted, self.col_precision_)
-            scores = scores @ np.linalg.pinv(gram, hermitian=True)
-        explained = float(np.sum((scores @ gram) * scores))
+            weights = gls_weights(self.col_precision_, loadings)
+            scores, total = training_moments(X, self.mean_, weights, self.col_precision_)
         # A mean of zero that was estimated costs a row, too; center may be "auto".
-        rows_left = n - 1 if self.center is True or np.any(self.mean_) else n
-        left_over = max(rows_left * (p - self.n_components_), 1)
-        floor = np.finfo(float).eps * max(total, np.finfo(float).tiny) / max(n * p, 1)
-        self.noise_variance_ = max((total - explained) / left_over, floor)
-        covariance = scores.T @ scores / max(rows_left, 1)
-        covariance -= self.noise_variance_ * np.linalg.pinv(gram, hermitian=True)
-        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-        self.score_covariance_ = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        n_free = X.shape[0] - (self.center is True or bool(np.any(self.mean_)))
+        model = fit_row_model(scores, total, n_free, self.col_precision_, loadings)
+        self.noise_variance_ = model.noise_variance
+        self.score_covariance_ = model.score_covariance
 
-    def _squared_length(self, X):
-        """Return ``tr(R B R')`` with R the centered rows, a batch of rows at a time."""
-        total = 0.0
-        for batch in gen_batches(X.shape[0], ROWS_AT_ONCE):
-            rows = _dense(X[batch]) - self.mean_
-            total += float(np.vdot(rows.T, self.col_precision_ @ rows.T))
-        return total
+    def _row_distribution(self) -> RowModel:
+        """Return the distribution of an unseen row, mean taken off."""
+        check_is_fitted(self)
+        return RowModel(
+            self.col_precision_,
+            on_host(self.components_).T,
+            on_host(self.score_covariance_),
+            float(self.noise_variance_),
+        )
 
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
-    def transform(self, X):
+    def transform(self, X: Any) -> Any:
         """Project rows on the components by generalized least squares.
 
         ``(X - mean) B W (W'BW)^-1``: the noise network among columns is taken into account, the
@@ -204,18 +225,17 @@ class MatrixNormalEstimator(
         ndarray of shape (n_samples, n_components)
             With a first axis for the matrices where X has one.
         """
-        check_is_fitted(self)
-        X, n_matrices = self._stacked(X)
-        X = self._validate_rows(X)
+        return self._project(*self._checked_rows(X))
+
+    def _project(self, rows: Any, n_matrices: int | None) -> Any:
+        """Return the scores of rows that were checked."""
         loadings, mean = on_host(self.components_).T, on_host(self.mean_)
-        if is_foreign_array(X):
-            return project(X, gls_transform(self.col_precision_, loadings), mean)
-        if reads_in_blocks(X):
-            return _blocks.project(X, gls_transform(self.col_precision_, loadings), mean)
-        scores = representable(X.dtype, gls_scores, X, self.col_precision_, loadings, mean)
+        if is_foreign_array(rows) or reads_in_blocks(rows):
+            return project(rows, gls_weights(self.col_precision_, loadings), mean)
+        scores = representable(rows.dtype, gls_scores, rows, self.col_precision_, loadings, mean)
         return self._scores_as_given(scores, n_matrices)
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> Any:
         """Return the rows that have the given scores, ``X W' + mean``.
 
         Parameters
@@ -243,12 +263,12 @@ class MatrixNormalEstimator(
         if is_foreign_array(X):
             return X @ placed(components, X) + placed(mean, X)
 
-        def rows(scores):
+        def rows(scores: Any) -> Any:
             return (scores @ components + mean).astype(scores.dtype, copy=False)
 
-        return _blocks.each_block(X, rows, len(mean)) if is_dask(X) else rows(X)
+        return each_block(X, rows, len(mean)) if is_dask(X) else rows(X)
 
-    def denoise(self):
+    def denoise(self) -> Any:
         """Return the estimated signal of the training matrix, mean included.
 
         Returns
@@ -259,14 +279,14 @@ class MatrixNormalEstimator(
         check_is_fitted(self)
         return self._as_fitted(self._dense_signal(self.low_rank_, lambda rows: rows + self.mean_))
 
-    def _dense_signal(self, low_rank, function):
+    def _dense_signal(self, low_rank: LowRank, function: Callable[[Any], Any]) -> Any:
         """Return a function of the rows of a low-rank matrix; in dask where X was a dask array."""
         chunks = getattr(self, "row_chunks_", None)
         if chunks is None:
             return function(LowRank(*low_rank).dense())
-        return _blocks.low_rank_blocks(*low_rank, chunks, function)
+        return low_rank_blocks(*low_rank, chunks, function)
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> Any:
         """Log-likelihood of each row, seen as a new one.
 
         Returns
@@ -274,29 +294,22 @@ class MatrixNormalEstimator(
         ndarray of shape (n_samples,)
             With a first axis for the matrices where X has one.
         """
-        check_is_fitted(self)
-        X, n_matrices = self._stacked(X)
-        X = self._validate_rows(X)
-        mean = on_host(self.mean_)
-        model = (
-            self.col_precision_,
-            on_host(self.components_).T,
-            on_host(self.score_covariance_),
-            self.noise_variance_,
-        )
-        if is_foreign_array(X):
-            return log_likelihood(X, mean, *model)
-        if reads_in_blocks(X):
-            return _blocks.log_likelihood(X, mean, *model)
-        values = representable(np.float64, row_log_likelihood, _dense(X) - mean, *model)
+        return self._densities(*self._checked_rows(X))
+
+    def _densities(self, rows: Any, n_matrices: int | None) -> Any:
+        """Return the log-likelihoods of rows that were checked."""
+        mean, model = on_host(self.mean_), self._row_distribution()
+        if is_foreign_array(rows) or reads_in_blocks(rows) or sp.issparse(rows):
+            return log_likelihood(rows, mean, model)
+        values = representable(np.float64, row_log_likelihood, rows - mean, *model)
         return unstack(values, n_matrices)
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per row of held-out rows."""
         densities = self.score_samples(X)
         return float(np.mean(np.asarray(densities) if is_dask(densities) else to_numpy(densities)))
 
-    def get_covariance(self):
+    def get_covariance(self) -> FloatArray:
         """Return the covariance of an unseen row, ``W C W' + s2 inv(B)``, as `score` assumes it.
 
         Returns
@@ -304,34 +317,37 @@ class MatrixNormalEstimator(
         ndarray of shape (n_features, n_features)
             Formed as a dense matrix.
         """
-        check_is_fitted(self)
-        loadings = on_host(self.components_).T
-        noise = np.linalg.inv(_dense(self.col_precision_))
-        return (
-            loadings @ on_host(self.score_covariance_) @ loadings.T + self.noise_variance_ * noise
-        )
+        return self._row_distribution().covariance()
 
-    def get_precision(self):
+    def get_precision(self) -> FloatArray:
         """Return the inverse of `get_covariance`, by Woodbury's identity.
 
         Returns
         -------
         ndarray of shape (n_features, n_features)
         """
-        check_is_fitted(self)
-        noise = _dense(self.col_precision_) / self.noise_variance_
-        loadings = on_host(self.components_).T
-        weighted = noise @ loadings
-        C = on_host(self.score_covariance_)
-        inner = np.eye(len(C)) + C @ (loadings.T @ weighted)
-        return noise - weighted @ np.linalg.solve(inner, C @ weighted.T)
+        return self._row_distribution().precision()
 
-    def noise_graph(self, side):
+    @property
+    def explained_variance_(self) -> FloatArray:
+        """Variance of a row's scores along each component, as `transform` returns them."""
+        return self._row_distribution().score_variances()
+
+    @property
+    def explained_variance_ratio_(self) -> FloatArray:
+        """Share of each component in the variance of a row, ``tr(B S)``, S its covariance.
+
+        The noise precision B is the measure of both, so that a share compares with the noise. With
+        the identity for B these are the shares of PCA.
+        """
+        return self.explained_variance_ / self._row_distribution().total_variance()
+
+    def noise_graph(self, side: str = "columns") -> Any:
         """Return a noise network as a networkx graph.
 
         Parameters
         ----------
-        side : {"rows", "columns"}
+        side : {"rows", "columns"}, default="columns"
             Samples or features.
 
         Returns
@@ -340,15 +356,12 @@ class MatrixNormalEstimator(
             Nodes carry the names of the samples or features (their numbers where the data had
             none); edges carry ``precision`` and ``partial_correlation``.
         """
-        from mnpca.estimators._graph import noise_graph
-
-        check_is_fitted(self)
         return noise_graph(self, side)
 
 
-def _dense(X):
+def _dense(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) else X
 
 
-def _as_stored(precision):
+def _as_stored(precision: Any) -> Any:
     return precision if isinstance(precision, LinearOperator) else sp.csr_array(precision)

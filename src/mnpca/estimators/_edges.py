@@ -1,19 +1,24 @@
-"""Edges with an error rate: tables, graphs, stability and comparison of networks."""
+"""Noise networks of a fitted model: as graphs, as tables of edges with an error rate, compared."""
 
 from dataclasses import fields
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca._typing import FloatArray, IntArray
 from mnpca.noise.edges import EdgeTests, compare_tests
-from mnpca.solvers.progress import Progress, silent
+from mnpca.solvers.progress import Progress, Report, silent
 
 SIDES = ("rows", "columns")
+TESTED_VALUES = ("partial_correlation", "standard_error", "z", "p", "q")
 
 
-def stored(tests):
+def stored(tests: EdgeTests) -> dict[str, Any]:
     """Return edge tests as plain values that a model file can hold, in little room."""
     values = {field.name: getattr(tests, field.name) for field in fields(EdgeTests)}
     return {
@@ -24,19 +29,44 @@ def stored(tests):
     }
 
 
-def restored(values):
+def restored(values: dict[str, Any]) -> EdgeTests:
     """Return the edge tests that `stored` was given."""
-    return EdgeTests(
-        **{
-            name: value.astype(np.int64 if value.dtype.kind == "i" else np.float64)
-            if isinstance(value, np.ndarray)
-            else value
-            for name, value in values.items()
-        }
-    )
+    fields: dict[str, Any] = {
+        name: value.astype(np.int64 if value.dtype.kind == "i" else np.float64)
+        if isinstance(value, np.ndarray)
+        else value
+        for name, value in values.items()
+    }
+    return EdgeTests(**fields)
 
 
-def side_tests(model, side):
+def side_precision(model: Any, side: Any) -> Any:
+    """Return the precision matrix of ``"rows"`` or ``"columns"``; of a tensor, of an axis."""
+    check_is_fitted(model)
+    if hasattr(model, "precisions_"):
+        last = len(model.precisions_) - 1
+        if not isinstance(side, Integral) or not -last - 1 <= int(side) <= last:
+            raise ValueError(f"axis must be 0 to {last}, got {side!r}.")
+        return model.precisions_[side]
+    if hasattr(model, "precision_"):
+        if side != "columns":
+            raise ValueError(f'side must be "columns", got {side!r}: only these have a network.')
+        return model.precision_
+    if side not in SIDES:
+        raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
+    return model.row_precision_ if side == "rows" else model.col_precision_
+
+
+def item_names(model: Any, side: Any) -> list[str]:
+    """Names of the rows or columns of the training data; their numbers where it had none."""
+    attribute = {"rows": "sample_names_in_", "columns": "feature_names_in_"}.get(side, "")
+    names = getattr(model, attribute, None)
+    if names is None:
+        names = range(side_precision(model, side).shape[0])
+    return [str(name) for name in names]
+
+
+def side_tests(model: Any, side: Any) -> EdgeTests:
     """Return the edge tests of one side of a fitted model, or say why it has none."""
     check_is_fitted(model)
     if side not in SIDES:
@@ -44,43 +74,70 @@ def side_tests(model, side):
     tests = getattr(model, "edge_tests_", None)
     if tests is None:
         raise ValueError(
-            f"This {type(model).__name__} has no tests of its edges: it was fitted by an earlier "
-            "version, or to data outside memory. Fit it again, to a NumPy array or data frame."
+            f"This {type(model).__name__} has no tests of its edges: it was fitted to sparse data, "
+            "to data outside memory, or by an earlier version. Fit it again, to a NumPy array or "
+            "data frame."
         )
     if side not in tests:
         raise ValueError(f"{type(model).__name__} has no network among {side}.")
     return restored(tests[side])
 
 
-def check_rate(fdr):
+def check_rate(fdr: Any) -> float:
     """Return a false discovery rate as a float."""
-    if not (isinstance(fdr, Real) and 0.0 < fdr <= 1.0):
+    if not (isinstance(fdr, Real) and 0.0 < float(fdr) <= 1.0):
         raise ValueError(f"fdr must be a number above 0 and at most 1, got {fdr!r}.")
     return float(fdr)
 
 
-def edge_table(model, side, fdr):
+def edge_table(model: Any, side: Any, fdr: float) -> Any:
     """Return the edges of a network with the given false discovery rate; see `edges`."""
     tests, fdr = side_tests(model, side), check_rate(fdr)
     kept = np.flatnonzero(tests.q <= fdr)
     kept = kept[np.lexsort((tests.second[kept], tests.first[kept], -np.abs(tests.z[kept])))]
-    values = {
-        name: getattr(tests, name)[kept]
-        for name in ("partial_correlation", "standard_error", "z", "p", "q")
-    }
+    values = {name: getattr(tests, name)[kept] for name in TESTED_VALUES}
     return _table(model, side, tests.first[kept], tests.second[kept], values)
 
 
-def tested_graph(model, side, fdr):
-    """Return the network with the given false discovery rate as a networkx graph."""
+def partial_correlations(precision: Any) -> sp.coo_array:
+    """Return ``-P_ij / sqrt(P_ii P_jj)`` off the diagonal, as a sparse array without one.
+
+    Metrics of generalized PCA need not be precisions; those that are none are refused.
+    """
+    if isinstance(precision, LinearOperator) or precision.diagonal().min() <= 0:
+        raise ValueError("The metric of this side is not a positive definite matrix: no network.")
+    scale = 1.0 / np.sqrt(precision.diagonal())
+    entries = sp.coo_array(precision)
+    row, col = entries.coords
+    kept = (row != col) & (entries.data != 0)
+    row, col = row[kept], col[kept]
+    values = -entries.data[kept] * scale[row] * scale[col]
+    return sp.coo_array((values, (row, col)), shape=precision.shape)
+
+
+def noise_graph(model: Any, side: Any, *, fdr: float | None = None) -> Any:
+    """Return a network as a networkx graph: the fit's or, with `fdr`, the one of tested edges.
+
+    Nodes are positions, names are attributes: names in data may repeat.
+    """
     import networkx as nx
 
-    table = edge_table(model, side, fdr)
-    graph = nx.Graph(fdr=float(fdr))
-    for node, name in enumerate(_names(model, side, side_tests(model, side).n_items)):
+    if fdr is None:
+        precision = side_precision(model, side)
+        upper = sp.triu(partial_correlations(precision), k=1).tocoo()
+        first, second = upper.coords
+        # SciPy 1.13 has no empty selection.
+        entries = np.asarray(precision[first, second]).ravel() if len(first) else np.zeros(0)
+        values = {"precision": entries, "partial_correlation": upper.data}
+        graph = nx.Graph()
+    else:
+        table = edge_table(model, side, fdr)
+        first, second = np.asarray(table["node_1"]), np.asarray(table["node_2"])
+        values = {name: np.asarray(table[name]) for name in TESTED_VALUES}
+        graph = nx.Graph(fdr=float(fdr))
+    for node, name in enumerate(item_names(model, side)):
         graph.add_node(node, name=name)
-    values = ("partial_correlation", "standard_error", "z", "p", "q")
-    columns = [np.asarray(table[name]).tolist() for name in ("node_1", "node_2", *values)]
+    columns = [column.tolist() for column in (first, second, *values.values())]
     for i, j, *row in zip(*columns, strict=True):
         graph.add_edge(i, j, **dict(zip(values, row, strict=True)))
     return graph
@@ -89,7 +146,7 @@ def tested_graph(model, side, fdr):
 class EdgesMixin:
     """Adds edges with an error rate to an estimator that keeps `edge_tests_`."""
 
-    def edges(self, side="columns", *, fdr=0.05):
+    def edges(self, side: str = "columns", *, fdr: float = 0.05) -> Any:
         """Return the edges of a noise network, with the error rate of the list.
 
         Every pair is tested, whether or not the fit uses it: the fit keeps the edges that help it
@@ -112,8 +169,37 @@ class EdgesMixin:
         """
         return edge_table(self, side, fdr)
 
+    def noise_graph(self, side: Any = "columns", *, fdr: float | None = None) -> Any:
+        """Return a noise network as a networkx graph.
 
-def edge_stability(model, X, side="columns", *, fdr=0.05, n_splits=20, seed=0, callback=None):
+        Parameters
+        ----------
+        side : {"rows", "columns"}, default="columns"
+            Samples or features.
+        fdr : float, default=None
+            False discovery rate of a network of tested edges, see `edges`. None is the network
+            that the fit whitens the noise with.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes carry the names of the samples or features (their numbers where the data had
+            none). Edges carry ``precision`` and ``partial_correlation``; with `fdr` the values
+            that `edges` lists.
+        """
+        return noise_graph(self, side, fdr=fdr)
+
+
+def edge_stability(
+    model: Any,
+    X: Any,
+    side: str = "columns",
+    *,
+    fdr: float = 0.05,
+    n_splits: int = 20,
+    seed: int = 0,
+    callback: Report | None = None,
+) -> Any:
     """Tell in which share of half-samples each edge appears.
 
     The model is fitted again to random halves of the other side's items (of the rows, for edges
@@ -134,7 +220,7 @@ def edge_stability(model, X, side="columns", *, fdr=0.05, n_splits=20, seed=0, c
     seed : int, default=0
         Of the choice of the halves.
     callback : callable, default=None
-        Called with a `mnpca.solvers.progress.Progress` after every half; its objective is the
+        Called with a `mnpca.Progress` after every half; its objective is the
         number of edges in it.
 
     Returns
@@ -177,7 +263,7 @@ def edge_stability(model, X, side="columns", *, fdr=0.05, n_splits=20, seed=0, c
     return _with_column(table, "stability", counts / n_splits)
 
 
-def compare_edges(model_a, model_b, side="columns", *, fdr=0.05):
+def compare_edges(model_a: Any, model_b: Any, side: str = "columns", *, fdr: float = 0.05) -> Any:
     """Tell which partial correlations differ between two networks of the same items.
 
     For instance the networks among the same features in two groups of samples.
@@ -208,13 +294,18 @@ def compare_edges(model_a, model_b, side="columns", *, fdr=0.05):
     0
     """
     one, other, fdr = side_tests(model_a, side), side_tests(model_b, side), check_rate(fdr)
-    names = [_names(m, side, t.n_items) for m, t in ((model_a, one), (model_b, other))]
-    if names[0] != names[1]:
+    if item_names(model_a, side) != item_names(model_b, side):
         raise ValueError(
             f"model_a and model_b must be of the same {side}, in the same order; they have "
             f"{one.n_items} and {other.n_items}"
             + (", with different names." if one.n_items == other.n_items else ".")
         )
+    for name, tests in (("model_a", one), ("model_b", other)):
+        if not len(tests.first):
+            raise ValueError(
+                f"No pair of {side} was tested in {name}, because its noise has no network. Fit it "
+                'with noise="graph".'
+            )
     differences = compare_tests(one, other)
     kept = np.flatnonzero(differences.q <= fdr)
     kept = kept[np.argsort(-np.abs(differences.z[kept]), kind="stable")]
@@ -230,29 +321,20 @@ def compare_edges(model_a, model_b, side="columns", *, fdr=0.05):
     return _table(model_a, side, differences.first[kept], differences.second[kept], values)
 
 
-def _same_model(model):
+def _same_model(model: Any) -> Any:
     """Return an unfitted model with the choices that a fitted one has made."""
     copy = clone(model)
     if hasattr(model, "n_components_"):
         copy.set_params(n_components=model.n_components_)
-        if any(
-            each["structure"] == "graph" for each in model.noise_.values()
-        ):  # otherwise there is no edge to find
+        # Without a network there is no edge to find.
+        if any(each["structure"] == "graph" for each in model.noise_.values()):
             copy.set_params(noise="graph")
     return copy
 
 
-def _names(model, side, size):
-    """Return the names of the items, their numbers where the data had none."""
-    attribute = "sample_names_in_" if side == "rows" else "feature_names_in_"
-    names = getattr(model, attribute, None)
-    return [str(name) for name in (range(size) if names is None else names)]
-
-
-def _table(model, side, first, second, values):
+def _table(model: Any, side: Any, first: IntArray, second: IntArray, values: dict[str, Any]) -> Any:
     """Return pairs with their names and values as a table."""
-    size = max(int(first.max(initial=-1)), int(second.max(initial=-1))) + 1
-    names = np.array(_names(model, side, size), dtype=object)
+    names = np.array(item_names(model, side), dtype=object)
     columns = {
         "name_1": names[first],
         "name_2": names[second],
@@ -263,13 +345,17 @@ def _table(model, side, first, second, values):
     try:
         import pandas as pd
     except ImportError:
-        return np.rec.fromarrays(list(columns.values()), names=list(columns))
+        return _records(columns)
     return pd.DataFrame(columns)
 
 
-def _with_column(table, name, values):
+def _records(columns: dict[str, Any]) -> Any:
+    return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload]
+
+
+def _with_column(table: Any, name: str, values: FloatArray) -> Any:
     """Return the table with one more column."""
     if isinstance(table, np.ndarray):
         columns = {each: table[each] for each in table.dtype.names} | {name: values}
-        return np.rec.fromarrays(list(columns.values()), names=list(columns))
+        return _records(columns)
     return table.assign(**{name: values})

@@ -1,54 +1,117 @@
-"""Matrices with holes and known covariates: what the estimators that take them share."""
+"""Estimators of the noise: their common fit, missing values and known covariates."""
 
-import copy
+from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
-from sklearn.base import TransformerMixin
+from sklearn.base import _fit_context
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mnpca.engines import is_dask, reads_in_blocks
+from mnpca._typing import BoolArray, FloatArray, PathLike
+from mnpca.engines import is_dask
 from mnpca.engines.arrays import is_foreign_array
-from mnpca.estimators._array_api import on_host
-from mnpca.estimators._several import unstack
-from mnpca.estimators._validation import plain, representable
+from mnpca.estimators._array_api import on_host, place_results
+from mnpca.estimators._base import MatrixNormalEstimator
+from mnpca.estimators._input import representable, unstack
 from mnpca.model.effects import Covariates
-from mnpca.model.observed import (
-    RowModel,
-    observed_log_likelihood,
-    observed_scores,
-    predict_missing,
-)
-from mnpca.solvers.missing import Incomplete
+from mnpca.model.rows import RowModel, observed_log_likelihood, observed_scores, predict_missing
+from mnpca.solvers.missing import Incomplete, Outcome
+from mnpca.solvers.progress import Report
 
 
-class IncompleteMixin(TransformerMixin):  # so that set_output knows its transform
-    """Adds holes (NaN) and covariates to an estimator with a parameter ``missing``.
+class NoiseEstimator(MatrixNormalEstimator):
+    """An estimator of signal and noise with a parameter ``missing``.
 
-    A fit asks `_incomplete_problem` whether its data have any of them; if so, it fits that
-    problem, and hands the outcome to `_store_incomplete`.
+    A subclass has ``_estimate(X, problem, report, resume)``: it fits the matrix X or, where X has
+    missing values or covariates, the `Incomplete` problem, whose outcome it hands to
+    `_store_incomplete`.
     """
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._holes_allowed
+        tags.input_tags.allow_nan = self._missing_allowed
         return tags
 
+    missing: str
+
     @property
-    def _holes_allowed(self):
+    def _missing_allowed(self) -> bool:  # type: ignore[override]
         return self.missing == "em"
 
-    def _incomplete_problem(self, X, row_covariates, col_covariates):
-        """Return the problem of a matrix with holes or covariates, None for one without either.
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        row_covariates: Any = None,
+        col_covariates: Any = None,
+        callback: Report | None = None,
+        checkpoint: PathLike | None = None,
+        resume_from: PathLike | None = None,
+    ) -> Self:
+        """Estimate the signal and the two noise networks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data. An array of torch, CuPy or another library of the array API standard is fitted
+            where it lives; fitted arrays and what `transform`, `inverse_transform` and `denoise`
+            return then belong to its library and device. `MNPCA` and `LikelihoodMNPCA` also take
+            several matrices, as an array with three axes or as a list. `MNPCA` reads a dask array,
+            and a memory-mapped one with at least as many rows as columns, in blocks of rows: they
+            need not fit into memory. A sparse matrix stays sparse in `MNPCA` and
+            `LikelihoodMNPCA`; its zeros are observations.
+        y : None
+            Ignored.
+        row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
+            Known covariates of the rows. Their effects are estimated by generalized least squares
+            under the noise, together with the rest of the model.
+        col_covariates : array-like of shape (n_features, n_col_covariates), default=None
+            Known covariates of the columns.
+        callback : callable, default=None
+            Called with a `mnpca.Progress` after every iteration.
+        checkpoint : path-like, default=None
+            File in which the state of the fit is kept.
+        resume_from : path-like, default=None
+            Checkpoint of the same fit to go on from.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = self._validate_training(X)
+        problem = self._incomplete_problem(X, row_covariates, col_covariates)
+        data = self._as_fitted(X)
+        if row_covariates is not None or col_covariates is not None:
+            given = (row_covariates, col_covariates)
+            data = [data, *(None if each is None else np.asarray(each) for each in given)]
+        with self._progress(data, callback, checkpoint, resume_from) as (report, resume):
+            self._estimate(X, problem, report, resume)
+        if is_foreign_array(X):
+            place_results(self, X)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that do not go together."""
+
+    def _incomplete_problem(
+        self, X: Any, row_covariates: Any, col_covariates: Any
+    ) -> Incomplete | None:
+        """Return the problem of a matrix with missing values or covariates, else None.
 
         Forgets what an earlier fit knew of them.
         """
-        self.missing_ = self.completed_ = self.completed_std_ = None
-        self.row_coef_ = self.col_coef_ = None
-        self.row_covariates_ = self.row_covariates_mean_ = self.col_covariates_ = None
+        nothing: Any = None
+        self.missing_ = self.completed_ = self.completed_std_ = nothing
+        self.row_coef_ = self.col_coef_ = nothing
+        self.row_covariates_ = self.row_covariates_mean_ = self.col_covariates_ = nothing
         if is_foreign_array(X) or is_dask(X):
             _refuse(row_covariates, col_covariates, "data outside NumPy")
+            return None
+        if sp.issparse(X):
+            _refuse(row_covariates, col_covariates, "sparse data", "Use X.toarray().")
             return None
         # The smallest entry is NaN where any is; a mask of all of X is made only where needed.
         if not np.isnan(X.min()) and row_covariates is None and col_covariates is None:
@@ -58,7 +121,7 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
             _refuse(row_covariates, col_covariates, "several matrices")
             raise ValueError(
                 "X has missing values, and several matrices at once must be complete. Fit the "
-                "matrices one by one, or fill the gaps first."
+                "matrices one by one, or impute the missing values first."
             )
         _check_observed(missing)
         row = _covariates(row_covariates, len(X), "row_covariates", "rows")
@@ -75,15 +138,8 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         matrix = np.where(missing, 0.0, X.astype(np.float64, copy=False))
         return Incomplete(matrix, missing, Covariates(row, col, centered))
 
-    def _fit_data(self, X, row_covariates, col_covariates):
-        """Return what identifies the data of a fit in its checkpoints."""
-        if row_covariates is None and col_covariates is None:
-            return X
-        given = (row_covariates, col_covariates)
-        return [X, *(None if each is None else np.asarray(each) for each in given)]
-
-    def _store_incomplete(self, X, outcome):
-        """Set the attributes of holes and covariates from an `Outcome`."""
+    def _store_incomplete(self, X: Any, outcome: Outcome) -> None:
+        """Set the attributes of missing values and covariates from an `Outcome`."""
         if self.row_covariates_mean_ is not None:
             self.row_coef_ = outcome.effects.row_coef
         if self.col_covariates_ is not None:
@@ -94,24 +150,26 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
             self.completed_ = np.where(missing, outcome.filled, X).astype(X.dtype)
             self.completed_std_ = np.where(missing, outcome.std, 0.0)
 
-    def fit_transform(self, X, y=None, *, row_covariates=None, **fit_params):
+    def fit_transform(
+        self, X: Any, y: Any = None, *, row_covariates: Any = None, **fit_params: Any
+    ) -> Any:
         """Fit the model and project its rows; parameters are those of `fit`."""
         if row_covariates is None:
             return super().fit_transform(X, y, **fit_params)
         self.fit(X, y, row_covariates=row_covariates, **fit_params)
         return self.transform(X, row_covariates=row_covariates)
 
-    def transform(self, X, *, row_covariates=None):
+    def transform(self, X: Any, *, row_covariates: Any = None) -> Any:
         """Project rows on the components by generalized least squares.
 
         ``(X - mean) B W (W'BW)^-1``: the noise network among columns is taken into account, the
-        training rows get no special treatment. A row with holes is projected from its observed
-        cells, with the precision that these have by themselves.
+        training rows get no special treatment. A row with missing values is projected from its
+        observed cells, with the precision that these have by themselves.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows to project, seen or unseen; NaN marks holes where ``missing="em"``.
+            Rows to project, seen or unseen; NaN marks missing values where ``missing="em"``.
         row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
             Covariates of these rows, for a model that was fitted with them.
 
@@ -119,16 +177,16 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         -------
         ndarray of shape (n_samples, n_components)
         """
-        check_is_fitted(self)
-        if self._as_complete(X, row_covariates):
-            return super().transform(X)
-        X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=1)
-        model = self.col_precision_, self._all_loadings()
-        scores = representable(X.dtype, observed_scores, X - offset, *model)
+        rows, n_matrices = self._checked_rows(X)
+        if self._as_complete(rows, row_covariates):
+            return self._project(rows, n_matrices)
+        offset, model = self._offset(rows, row_covariates, least=1), self._row_model()
+        precision, loadings = model.col_precision, model.loadings
+        scores = representable(rows.dtype, observed_scores, rows - offset, precision, loadings)
         return self._scores_as_given(scores[:, : self.n_components_], n_matrices)
 
-    def score_samples(self, X, *, row_covariates=None):
-        """Log-likelihood of each row, seen as a new one; of its observed cells, if it has holes.
+    def score_samples(self, X: Any, *, row_covariates: Any = None) -> Any:
+        """Log-likelihood of each row, seen as a new one; of its observed cells.
 
         Parameters are those of `transform`.
 
@@ -136,25 +194,24 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        if self._as_complete(X, row_covariates):
-            return super().score_samples(X)
-        X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=1)
-        model = self._row_model()
-        values = representable(np.float64, observed_log_likelihood, X - offset, model)
+        rows, n_matrices = self._checked_rows(X)
+        if self._as_complete(rows, row_covariates):
+            return self._densities(rows, n_matrices)
+        offset, model = self._offset(rows, row_covariates, least=1), self._row_model()
+        values = representable(np.float64, observed_log_likelihood, rows - offset, model)
         return unstack(values, n_matrices)
 
-    def score(self, X, y=None, *, row_covariates=None):
+    def score(self, X: Any, y: Any = None, *, row_covariates: Any = None) -> float:
         """Mean log-likelihood per row of held-out rows."""
         if row_covariates is None:
             return super().score(X)
         return float(np.mean(self.score_samples(X, row_covariates=row_covariates)))
 
-    def impute(self, X=None, *, row_covariates=None, return_std=False):
-        """Return a matrix whose holes are filled by their conditional means.
+    def impute(self, X: Any = None, *, row_covariates: Any = None, return_std: bool = False) -> Any:
+        """Return a matrix with conditional means in place of its missing values.
 
-        Signal, covariate effects and the part of the noise that the observed cells around a hole
-        tell. Standard errors hold the uncertainty of the signal and of the noise.
+        A conditional mean is made of signal, covariate effects and the part of the noise that the
+        observed cells tell. Standard errors hold the uncertainty of the signal and of the noise.
 
         Parameters
         ----------
@@ -174,52 +231,30 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
         """
         check_is_fitted(self)
         if X is None:
-            if self._known("completed_") is None:
+            if self.completed_ is None:
                 raise ValueError(
                     "The training matrix had no missing values, so there is nothing to impute. "
                     "Pass the rows to complete as X."
                 )
             filled, std = self.completed_.copy(), self.completed_std_.copy()
             return (filled, std) if return_std else filled
-        X, offset, n_matrices = self._rows_and_offset(X, row_covariates, least=0)
-        filled, variances = predict_missing(X - offset, self._row_model())
-        filled = np.where(np.isnan(X), filled + offset, X).astype(X.dtype, copy=False)
+        rows, n_matrices = self._checked_rows(X.toarray() if sp.issparse(X) else X)
+        offset = self._offset(rows, row_covariates, least=0)
+        filled, variances = predict_missing(rows - offset, self._row_model())
+        filled = np.where(np.isnan(rows), filled + offset, rows).astype(rows.dtype, copy=False)
         filled = unstack(filled, n_matrices)
         return (filled, unstack(np.sqrt(variances), n_matrices)) if return_std else filled
 
-    def plain_view(self, X):
-        """Return a model without holes and covariates, and the training matrix that goes with it.
-
-        For diagnostics of the fit: the matrix is completed, and covariate effects are taken off.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-            The training matrix.
-        """
-        check_is_fitted(self)
-        if self._known("completed_") is not None:
-            X = self.completed_.astype(float)
-        if self._known("row_covariates_") is None and self._known("col_covariates_") is None:
-            return self, X
-        plain = copy.copy(self)
-        if self.row_covariates_ is not None:
-            X = X - (self.row_covariates_ - self.row_covariates_mean_) @ self.row_coef_
-        if self.col_covariates_ is not None:
-            X = X - self.col_coef_ @ self.col_covariates_.T
-        plain.row_covariates_ = plain.row_covariates_mean_ = plain.col_covariates_ = None
-        return plain, X
-
-    def _as_complete(self, X, row_covariates):
-        """Tell whether rows need neither covariates nor care for holes."""
-        if row_covariates is not None or self._known("row_covariates_mean_") is not None:
+    def _as_complete(self, rows: Any, row_covariates: Any) -> bool:
+        """Tell whether checked rows have neither covariates nor missing values."""
+        covariates = (row_covariates, self.row_covariates_mean_, self.col_covariates_)
+        if any(each is not None for each in covariates):
             return False
-        if self._known("col_covariates_") is not None:
-            return False
-        return not (self._holes_allowed and _has_holes(X))
+        # Rows outside NumPy's memory were checked to have none.
+        return not isinstance(rows, np.ndarray) or not np.isnan(rows).any()
 
-    def _rows_and_offset(self, X, row_covariates, *, least):
-        """Return checked rows, their mean and covariate effects, and the number of matrices.
+    def _offset(self, X: Any, row_covariates: Any, *, least: int) -> FloatArray:
+        """Return the mean and the covariate effects of checked rows.
 
         `least` is the number of observed cells that every row must have.
         """
@@ -228,16 +263,14 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
                 "Covariates and missing values are understood in NumPy arrays only. Pass the rows "
                 f"as one ({'X.compute()' if is_dask(X) else 'X.cpu().numpy() in torch'})."
             )
-        X, n_matrices = self._stacked(X)
-        X = self._validate_rows(X)
         empty = np.flatnonzero((~np.isnan(X)).sum(axis=1) < least)
         if len(empty):
             raise ValueError(
                 f"Row {empty[0]} of X has no observed value, so it has no scores and no "
                 "likelihood. Remove such rows; impute() gives their expected values."
             )
-        offset = on_host(self.mean_)[None, :]
-        means = self._known("row_covariates_mean_")
+        offset: FloatArray = on_host(self.mean_)[None, :]
+        means = self.row_covariates_mean_
         if means is None:
             if row_covariates is not None:
                 raise ValueError(
@@ -257,40 +290,17 @@ class IncompleteMixin(TransformerMixin):  # so that set_output knows its transfo
                     f"{len(means)}."
                 )
             offset = offset + (known - means) @ self.row_coef_
-        return X, offset, n_matrices
+        return offset
 
-    def _known(self, name):
-        """Return a fitted attribute that models of earlier versions do not have."""
-        return getattr(self, name, None)
-
-    def _all_loadings(self):
-        """Return the loadings W, with those that column covariates are beside them."""
-        loadings = on_host(self.components_).T
-        known = self._known("col_covariates_")
-        return loadings if known is None else np.column_stack([loadings, known])
-
-    def _row_model(self):
+    def _row_model(self) -> RowModel:
         """Return the distribution of a new row, effects of column covariates included."""
-        covariance = on_host(self.score_covariance_)
-        if self._known("col_covariates_") is not None:
-            effects = self.col_coef_.T @ self.col_coef_ / len(self.col_coef_)
-            covariance = scipy.linalg.block_diag(covariance, effects)
-        return RowModel(
-            self.col_precision_, self._all_loadings(), covariance, float(self.noise_variance_)
-        )
+        model = self._row_distribution()
+        if self.col_covariates_ is None:
+            return model
+        return model.with_covariates(self.col_covariates_, self.col_coef_)
 
 
-def _has_holes(X):
-    """Tell whether array-like rows have a NaN; what is no matrix of numbers has none."""
-    if is_foreign_array(X) or reads_in_blocks(X) or sp.issparse(X):
-        return False
-    try:
-        return bool(np.isnan(np.asarray(plain(X), dtype=np.float64)).any())
-    except (TypeError, ValueError):
-        return False
-
-
-def _covariates(values, size, name, side):
+def _covariates(values: Any, size: int, name: str, side: str) -> FloatArray:
     """Return covariates as a matrix with a row per row or column of X."""
     if values is None:
         return np.zeros((size, 0))
@@ -303,7 +313,7 @@ def _covariates(values, size, name, side):
     return values
 
 
-def _check_freedom(design, side):
+def _check_freedom(design: FloatArray, side: str) -> None:
     """Refuse covariates that explain any data at all, noise included."""
     if design.shape[1] + 1 < len(design):
         return
@@ -314,7 +324,7 @@ def _check_freedom(design, side):
         )
 
 
-def _check_observed(missing):
+def _check_observed(missing: BoolArray) -> None:
     """Refuse rows and columns without a single observation."""
     for axis, side in ((1, "Row"), (0, "Column")):
         empty = np.flatnonzero(missing.all(axis=axis))
@@ -325,8 +335,10 @@ def _check_observed(missing):
             )
 
 
-def _refuse(row_covariates, col_covariates, what):
+def _refuse(
+    row_covariates: Any, col_covariates: Any, what: str, remedy: str = "Remove the effects first."
+) -> None:
     """Refuse covariates where they are not supported."""
     for name, value in (("row_covariates", row_covariates), ("col_covariates", col_covariates)):
         if value is not None:
-            raise ValueError(f"{name} cannot be combined with {what}. Remove the effects first.")
+            raise ValueError(f"{name} cannot be combined with {what}. {remedy}")

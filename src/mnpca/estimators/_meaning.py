@@ -1,5 +1,8 @@
 """Whether the fitted attributes of a model file can be those of a fit."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -47,7 +50,7 @@ NOT_NEGATIVE = ("singular_values_", "completed_std_", "noise_variance_")
 PROVED_SIZE = 4000
 
 
-def check_meaning(model):
+def check_meaning(model: Any) -> None:
     """Refuse a model whose arrays do not fit each other or cannot be what their names say.
 
     Raises
@@ -71,7 +74,7 @@ def check_meaning(model):
     _check_together(kind, values)
 
 
-def _axes_of(kind, values):
+def _axes_of(kind: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the axes of the attributes that a class must have, and the lengths known so far."""
     if kind == "SparsePrecision":
         return PRECISION_AXES, {"p": values["n_features_in_"]}
@@ -79,7 +82,7 @@ def _axes_of(kind, values):
         return FOLDING_AXES, dict(zip("Nhw", values["shape_"], strict=True))
     if kind == "TensorMNPCA":
         lengths = {f"d{i}": length for i, length in enumerate(values["shape_"])}
-        lengths |= {f"r{i}": length for i, length in enumerate(values["rank_"])}
+        lengths |= {f"r{i}": length for i, length in enumerate(values["n_components_"])}
         order = range(len(values["shape_"]))
         slices = tuple(f"d{i}" for i in order[1:])
         axes = {
@@ -96,7 +99,7 @@ def _axes_of(kind, values):
     return MATRIX_AXES, lengths | {"n": rows, "m": rows // several}
 
 
-def _check_array(name, value, letters, lengths):
+def _check_array(name: str, value: Any, letters: Sequence[str], lengths: dict[str, int]) -> None:
     array = value if sp.issparse(value) else np.asarray(value)
     if array.ndim != len(letters):
         raise ValueError(f"{name} has {array.ndim} axes, not {len(letters)}")
@@ -108,14 +111,14 @@ def _check_array(name, value, letters, lengths):
         return
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} holds {array.dtype}, not real numbers")
-    numbers = array.data if sp.issparse(array) else array
+    numbers: Any = array.data if sp.issparse(array) else array
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} has values that are not finite")
     if name in NOT_NEGATIVE and (numbers < 0).any():
         raise ValueError(f"{name} is negative")
 
 
-def _check_precision(name, matrix, *, semi):
+def _check_precision(name: str, matrix: Any, *, semi: bool) -> None:
     """Refuse a precision that is not symmetric and positive definite (`semi`: semi-definite).
 
     Definiteness is proved where the connected components are small enough for that.
@@ -136,7 +139,7 @@ def _check_precision(name, matrix, *, semi):
         raise ValueError(f"{name} is not positive {'semi-' * semi}definite") from None
 
 
-def _check_together(kind, values):
+def _check_together(kind: str, values: dict[str, Any]) -> None:
     """Check what attributes must be to each other in a matrix model."""
     if "score_covariance_" not in values:
         return

@@ -3,7 +3,10 @@
 import contextlib
 import os
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
+from mnpca._typing import PathLike
 from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array
 from mnpca.estimators._array_api import fingerprint_rows
@@ -15,7 +18,7 @@ from mnpca.persistence import (
     remove_leftovers,
     write_document,
 )
-from mnpca.solvers.progress import silent
+from mnpca.solvers.progress import Progress, Report, State, silent
 
 # A checkpoint is written when the fit has run 20 times as long as the last one took to write
 # since then, so checkpoints cost at most 5% of the time, and when 5% of the fit's time so far
@@ -27,8 +30,8 @@ LONGEST_WAIT = 60.0
 # Parameters that change how a fit is run and not its result.
 FREE_PARAMS = ("n_jobs", "verbose")
 
-# No fault of a checkpoint: full memory (RuntimeError on devices), files, warnings made errors.
-ELSEWHERE = (MemoryError, OSError, RuntimeError, Warning)
+# Not the fault of a checkpoint: memory (RuntimeError on devices), files, warnings made errors.
+NOT_ITS_FAULT = (MemoryError, OSError, RuntimeError, Warning)
 
 
 class CheckpointError(ValueError):
@@ -47,10 +50,19 @@ class ProgressMixin:
     state to go on from, or None.
     """
 
+    verbose: int
+    get_params: Callable[..., dict[str, Any]]
+
     @contextlib.contextmanager
-    def _progress(self, X, callback=None, checkpoint=None, resume_from=None):
+    def _progress(
+        self,
+        X: Any,
+        callback: Report | None = None,
+        checkpoint: PathLike | None = None,
+        resume_from: PathLike | None = None,
+    ) -> Iterator[tuple[Report, State | None]]:
         if checkpoint is None and resume_from is None:
-            yield self._aloud(callback or silent), None
+            yield self._printed(callback or silent), None
             return
         identity = self._fit_identity(X)
         resume = None if resume_from is None else _read_checkpoint(resume_from, identity)
@@ -58,7 +70,7 @@ class ProgressMixin:
         listeners = [each for each in (writer, callback) if each is not None]
         raised_here = []
 
-        def report(progress):
+        def report(progress: Progress) -> None:
             try:
                 for listener in listeners:
                     listener(progress)
@@ -67,44 +79,44 @@ class ProgressMixin:
                 raise
 
         try:
-            yield self._aloud(report), resume
+            yield self._printed(report), resume
         except KeyboardInterrupt as interrupt:
             if writer is not None:
                 _explain(interrupt, writer)
             raise
         except Exception as error:
             # A solver trusts its state; with a senseless one NumPy and LAPACK raise anything.
-            if resume is None or isinstance(error, ELSEWHERE) or error in raised_here:
+            if resume is None or isinstance(error, NOT_ITS_FAULT) or error in raised_here:
                 raise
             raise ModelFileError(
-                f"The fit that went on from the checkpoint {os.fspath(resume_from)!r} failed "
+                f"The fit that went on from the checkpoint {os.fspath(resume_from or '')!r} failed "
                 f"({type(error).__name__}: {error}). If it succeeds without resume_from, the "
                 "checkpoint is altered or of another version of mnpca."
             ) from error
 
-    def _aloud(self, report):
+    def _printed(self, report: Report) -> Report:
         """Return a report that also prints what it is told, where ``verbose`` asks for that."""
         if not self.verbose:
             return report
 
-        def tell(progress):
+        def print_and_report(progress: Progress) -> None:
             print(
                 f"[{type(self).__name__}] {progress.stage}, iteration {progress.iteration}: "
                 f"objective {progress.objective:.6f}"
             )
             report(progress)
 
-        return tell
+        return print_and_report
 
-    def _fit_identity(self, X):
+    def _fit_identity(self, X: Any) -> dict[str, Any]:
         """Return what must agree between a checkpoint and the fit that goes on from it."""
         params = self.get_params(deep=False)
         params = {name: value for name, value in params.items() if name not in FREE_PARAMS}
-        elsewhere = is_foreign_array(X) or reads_in_blocks(X)
+        outside = is_foreign_array(X) or reads_in_blocks(X)
         return {
             "class": type(self).__name__,
             "params": {name: fingerprint(value) for name, value in params.items()},
-            "data": fingerprint_rows(X) if elsewhere else fingerprint(X),
+            "data": fingerprint_rows(X) if outside else fingerprint(X),
         }
 
 
@@ -124,9 +136,9 @@ class CheckpointWriter:
         What the file on the disk holds.
     """
 
-    def __init__(self, path, identity):
+    def __init__(self, path: PathLike, identity: dict[str, Any]) -> None:
         self.path = os.fspath(path)
-        self.last = None
+        self.last: Progress | None = None
         self._identity = identity
         self._start = time.monotonic()
         self._written = -float("inf")
@@ -134,7 +146,7 @@ class CheckpointWriter:
         _check_replaceable(self.path)
         remove_leftovers(path)
 
-    def __call__(self, progress):
+    def __call__(self, progress: Progress) -> None:
         """Write a checkpoint if it is time for one."""
         now = time.monotonic()
         wait = max(WRITE_SHARE * self._cost, min(LOSS_SHARE * (now - self._start), LONGEST_WAIT))
@@ -143,7 +155,7 @@ class CheckpointWriter:
             self._written = time.monotonic()
             self._cost = self._written - now
 
-    def _write(self, progress):
+    def _write(self, progress: Progress) -> None:
         from mnpca import __version__
 
         content = {
@@ -156,7 +168,7 @@ class CheckpointWriter:
         self.last = progress
 
 
-def _check_replaceable(path):
+def _check_replaceable(path: str) -> None:
     """Refuse to write a checkpoint over anything else, such as the data."""
     if not os.path.isfile(path) or os.path.getsize(path) == 0 or looks_like(path, "checkpoint"):
         return  # what is no file is refused when it is written
@@ -166,11 +178,12 @@ def _check_replaceable(path):
     )
 
 
-def _read_checkpoint(path, identity):
+def _read_checkpoint(path: PathLike, identity: dict[str, Any]) -> State:
     """Return the stored state after checking that it belongs to this very fit."""
     content = read_document(path, "checkpoint")
     name = os.fspath(path)
-    stored, state = content.get("identity"), content.get("state")
+    stored: Any = content.get("identity")
+    state = content.get("state")
     if not (_is_identity(stored) and isinstance(state, dict)):
         raise ModelFileError(f"{name!r} cannot be read: it does not hold the state of a fit.")
     if stored["class"] != identity["class"]:
@@ -193,7 +206,7 @@ def _read_checkpoint(path, identity):
     return state
 
 
-def _is_identity(stored):
+def _is_identity(stored: Any) -> bool:
     """Tell whether a value from a file has the form of ``ProgressMixin._fit_identity``."""
     if not (isinstance(stored, dict) and stored.keys() == {"class", "params", "data"}):
         return False
@@ -204,7 +217,7 @@ def _is_identity(stored):
     return all(isinstance(text, str) for text in texts)
 
 
-def _explain(interrupt, writer):
+def _explain(interrupt: KeyboardInterrupt, writer: "CheckpointWriter") -> None:
     """Say in the interrupt's notes what was kept and how to go on."""
     if writer.last is None:
         interrupt.add_note("The fit was interrupted before its first checkpoint.")

@@ -2,9 +2,12 @@
 
 import inspect
 import os
+from collections.abc import Callable
+from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca._typing import PathLike
 from mnpca.estimators._array_api import on_host
 from mnpca.estimators._meaning import check_meaning
 from mnpca.persistence import ModelFileError, read_document, write_document
@@ -19,12 +22,32 @@ MATRIX_MODELS = (
 ARRAY_MODELS = ("DimensionFoldingPCA", "TensorMNPCA")
 MODELS = MATRIX_MODELS + ARRAY_MODELS
 """The classes a model file may name; nothing else is ever looked up."""
+#: Names in files of version 0.1.0 as written before its release, and what they are called now.
+RENAMED = {"TensorMNPCA": {"rank": "n_components", "rank_": "n_components_"}}
+#: Attributes of models with a parameter ``missing`` that such files may lack.
+ADDED = (
+    "missing_",
+    "completed_",
+    "completed_std_",
+    "row_coef_",
+    "col_coef_",
+    "row_covariates_",
+    "row_covariates_mean_",
+    "col_covariates_",
+)
+#: Parameters of such files that never had an effect.
+DROPPED = dict.fromkeys(
+    ("DimensionFoldingPCA", "LikelihoodMNPCA", "SparsePrecision", "WassersteinMNPCA"),
+    ("random_state",),
+)
 
 
 class SaveMixin:
     """Adds `save` to an estimator whose class is listed in `MODELS`."""
 
-    def save(self, path):
+    get_params: Callable[..., dict[str, Any]]
+
+    def save(self, path: PathLike) -> Self:
         """Write the fitted model to one file, without pickle; read it with `mnpca.load`.
 
         The file takes its name only once it is complete, so an older one is never lost.
@@ -53,7 +76,7 @@ class SaveMixin:
         return self
 
 
-def load(path):
+def load(path: PathLike) -> Any:
     """Read a fitted model that `save` wrote.
 
     Nothing in the file is executed: it holds numbers, strings and arrays, and the class is one of
@@ -97,8 +120,11 @@ def load(path):
         if kind not in MODELS:
             raise ModelFileError(f"{kind!r} is not a model of this version")
         model_class = getattr(mnpca.estimators, kind)
+        params, attributes = (_present_names(kind, each) for each in (params, attributes))
         _check_names(model_class, params, attributes)
         model = model_class(**params)
+        if "missing" in inspect.signature(model_class).parameters:
+            attributes |= {name: None for name in ADDED if name not in attributes}
         vars(model).update(attributes)
         check_is_fitted(model)
         check_meaning(model)
@@ -109,7 +135,13 @@ def load(path):
     return model
 
 
-def _check_names(model_class, params, attributes):
+def _present_names(kind: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return values from a file under the names of this version."""
+    renamed, dropped = RENAMED.get(kind, {}), DROPPED.get(kind, ())
+    return {renamed.get(name, name): v for name, v in values.items() if name not in dropped}
+
+
+def _check_names(model_class: type, params: dict[str, Any], attributes: dict[str, Any]) -> None:
     """Refuse names that would replace a method or that the constructor does not know."""
     known = set(inspect.signature(model_class).parameters)
     if unknown := set(params) - known:

@@ -1,18 +1,18 @@
 """Dimension folding: PCA of several matrices with common row and column loadings."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mnpca._typing import FloatArray
 from mnpca.estimators._axes import AxesEstimator
-from mnpca.estimators._graph import noise_graph
-from mnpca.estimators._several import stack, unstack
-from mnpca.estimators._validation import representable
-from mnpca.solvers.tensor.fit import fit_tensor
+from mnpca.estimators._edges import noise_graph
+from mnpca.estimators._input import representable, stack, unstack
+from mnpca.solvers.tensor.fit import TensorFit, fit_tensor
 
 
 class DimensionFoldingPCA(AxesEstimator):
@@ -36,8 +36,6 @@ class DimensionFoldingPCA(AxesEstimator):
         Most iterations with unequal variances only, before networks.
     tol : float, default=1e-2
         A stage ends when the signal changes by less than this share.
-    random_state : None
-        Ignored: nothing is random. It is here because every estimator of the package has it.
     verbose : int, default=0
         Whether to print every iteration.
 
@@ -57,7 +55,7 @@ class DimensionFoldingPCA(AxesEstimator):
     shape_ : tuple of int
         Of the training array.
     objective_history_ : ndarray
-        Log-likelihood less the price of the edges, after every iteration.
+        What is minimized, after every iteration: the price of the edges less the log-likelihood.
     n_iter_ : int
         Iterations made.
     converged_ : bool
@@ -74,7 +72,7 @@ class DimensionFoldingPCA(AxesEstimator):
     >>> import numpy as np
     >>> from mnpca import DimensionFoldingPCA
     >>> from mnpca.datasets import make_tensor_normal
-    >>> data = make_tensor_normal((30, 20, 15), rank=2, random_state=0)
+    >>> data = make_tensor_normal((30, 20, 15), 2, random_state=0)
     >>> model = DimensionFoldingPCA(2, 2).fit(data.Y)
     >>> model.transform(data.Y).shape
     (30, 2, 2)
@@ -89,81 +87,60 @@ class DimensionFoldingPCA(AxesEstimator):
         "center": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
     def __init__(
         self,
-        n_row_components=2,
-        n_col_components=2,
+        n_row_components: int = 2,
+        n_col_components: int = 2,
         *,
-        noise="graph",
-        center=True,
-        max_iter=9,
-        tol=1e-2,
-        random_state=None,
-        verbose=0,
-    ):
+        noise: str = "graph",
+        center: bool = True,
+        max_iter: int = 9,
+        tol: float = 1e-2,
+        verbose: int = 0,
+    ) -> None:
         self.n_row_components = n_row_components
         self.n_col_components = n_col_components
         self.noise = noise
         self.center = center
         self.max_iter = max_iter
         self.tol = tol
-        self.random_state = random_state
         self.verbose = verbose
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, *, callback=None, checkpoint=None, resume_from=None):
-        """Estimate loadings, small matrices and both noise networks.
+    def _validate_array(self, X: Any, *, reset: bool) -> FloatArray:
+        return super()._validate_array(_matrices(X), reset=reset)
 
-        Parameters
-        ----------
-        X : array-like of shape (n_matrices, n_rows, n_columns), or list of matrices
-            Data, at least two matrices.
-        y : None
-            Ignored.
-        callback : callable, default=None
-            Called with a `mnpca.solvers.progress.Progress` after every iteration.
-        checkpoint : path-like, default=None
-            File in which the state of the fit is kept.
-        resume_from : path-like, default=None
-            Checkpoint of the same fit to go on from.
+    def _estimate(self, data: FloatArray, **progress: Any) -> TensorFit:
+        structures: list[Any] = ["unit", self.noise, self.noise]
+        return fit_tensor(
+            data,
+            self._ranks(data.shape),
+            structures,
+            center=self.center,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            **progress,
+        )
 
-        Returns
-        -------
-        self
-        """
-        X = self._validate_array(_matrices(X), reset=True)
-        ranks = self._ranks(X.shape)
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
-            fit = fit_tensor(
-                X.astype(np.float64, copy=False),
-                ranks,
-                ["unit", self.noise, self.noise],
-                center=self.center,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                report=report,
-                resume=resume,
-            )
-            self.shape_ = X.shape
-            signal = fit.signal
-            self.cores_ = signal.core
-            self.row_components_, self.col_components_ = (f.T for f in signal.factors[1:])
-            self.mean_ = np.zeros(X.shape[1:]) if signal.mean is None else signal.mean
-            self.row_precision_ = sp.csr_array(fit.noise[1].precision)
-            self.col_precision_ = sp.csr_array(fit.noise[2].precision)
-            self._store_progress(fit)
-        return self
+    def _store_fit(self, fit: TensorFit) -> None:
+        signal = fit.signal
+        self.cores_ = signal.core
+        _, row_factor, col_factor = signal.factors
+        assert row_factor is not None
+        assert col_factor is not None
+        self.row_components_, self.col_components_ = row_factor.T, col_factor.T
+        self.mean_ = np.zeros(self.shape_[1:]) if signal.mean is None else signal.mean
+        self.row_precision_ = sp.csr_array(fit.noise[1].precision)
+        self.col_precision_ = sp.csr_array(fit.noise[2].precision)
 
-    def _ranks(self, shape):
+    def _ranks(self, shape: tuple[int, ...]) -> list[int | None]:
         n_matrices, n, p = shape
         asked = (self.n_row_components, self.n_col_components)
         most = (min(n, n_matrices * asked[1]), min(p, n_matrices * asked[0]))
@@ -175,7 +152,7 @@ class DimensionFoldingPCA(AxesEstimator):
                 )
         return [None, *asked]
 
-    def transform(self, X):
+    def transform(self, X: Any) -> FloatArray:
         """Return the small matrices ``Z_i = X'A (Y_i - M) B W``, by generalized least squares.
 
         Parameters
@@ -188,12 +165,12 @@ class DimensionFoldingPCA(AxesEstimator):
         ndarray of shape (n_matrices, n_row_components, n_col_components)
         """
         check_is_fitted(self)
-        X = self._validate_array(_matrices(X), reset=False)
+        X = self._validate_array(X, reset=False)
         left = self.row_components_ @ self.row_precision_
         right = self.col_precision_ @ self.col_components_.T
         return representable(X.dtype, lambda centered: left @ centered @ right, X - self.mean_)
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> FloatArray:
         """Return the matrices ``M + X Z_i W'`` that have the given small matrices Z_i."""
         check_is_fitted(self)
         X = check_array(X, dtype=[np.float64, np.float32], allow_nd=True)
@@ -206,18 +183,17 @@ class DimensionFoldingPCA(AxesEstimator):
         matrices = self.row_components_.T @ X @ self.col_components_ + self.mean_
         return matrices.astype(X.dtype, copy=False)
 
-    def denoise(self):
+    def denoise(self) -> FloatArray:
         """Return the estimated signal of the training matrices, mean included."""
         check_is_fitted(self)
         return self.inverse_transform(self.cores_)
 
-    def noise_graph(self, side):
+    def noise_graph(self, side: str = "columns") -> Any:
         """Return the noise network among ``"rows"`` or ``"columns"`` as a networkx graph."""
-        check_is_fitted(self)
         return noise_graph(self, side)
 
 
-def _matrices(X):
+def _matrices(X: Any) -> Any:
     """Return several matrices as an array with three axes."""
     rows, n_matrices = stack(X)
     if n_matrices is None:

@@ -3,20 +3,21 @@
 import contextlib
 import warnings
 from numbers import Integral, Real
+from typing import Any, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca._typing import FloatArray, RandomState
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.model.distance_metrics import laplacian_metric, smooth_metric
-from mnpca.model.gpca import CenteredMatrix, gpca
-from mnpca.model.metric import as_metric
+from mnpca.estimators._input import seed_of
+from mnpca.model.gpca import DEPTH, OVERSAMPLING, CenteredMatrix, GpcaSolver, gpca
+from mnpca.model.metric import Metric, as_metric, laplacian_metric, smooth_metric
 from mnpca.selection.rank import choose_rank
 
 # Above this many rows and columns, few components are found faster by products.
@@ -41,28 +42,29 @@ class GeneralizedPCA(MatrixNormalEstimator):
 
     Parameters
     ----------
-    n_components : int, "paper" or None, default=None
-        Number of components: a number, the paper's rule for the cumulative share of variance, or
-        all.
+    n_components : int, float, "paper" or None, default=None
+        Number of components; the fewest with at least a share, between 0 and 1, of the data's sum
+        of squares in both metrics; the paper's rule for the cumulative share of variance; or all.
     row_metric, col_metric : None, array-like, sparse matrix, LinearOperator, "laplacian" or \
 "smooth", default=None
         Positive semi-definite A and B. None is the identity and a 1-D array a diagonal.
         "laplacian" and "smooth" are made from the Chebyshev distances between the rows (columns)
         of X: the Laplacian of the graph of the 1% nearest pairs, and ``exp(-distance^2 / 2)``;
-        see `mnpca.model.distance_metrics` to make them with other settings.
+        see `mnpca.model.metric` to make them with other settings.
     center : bool, default=True
         Whether to subtract the mean of every column.
     solver : {"auto", "factor", "krylov", "power"}, default="auto"
         "factor" takes the SVD of the data multiplied by factors of the metrics. "krylov" needs
-        products with X and the metrics only: for sparse X, for operators, and for few components
-        of large data. "power" is the generalized power method, one component at a time. "auto"
-        takes the first or the second.
+        products with X and the metrics only: for large sparse X, for operators, and for few
+        components of large data. "power" is the generalized power method, one component at a
+        time. "auto" takes the first or the second.
     max_iter : int, default=1000
         Largest number of rounds (krylov), or of iterations per component (power).
-    tol : float, default=1e-10
+    tol : float, default=1e-12
         Relative accuracy of the iterative solvers.
     random_state : int, RandomState instance or None, default=None
-        Start of the iterative solvers. The result does not depend on it beyond `tol`.
+        Start of the iterative solvers, on which the result depends within `tol` only; None is a
+        fixed start.
     verbose : int, default=0
         Whether to print the number of iterations.
 
@@ -81,6 +83,8 @@ class GeneralizedPCA(MatrixNormalEstimator):
         The metrics.
     n_components_ : int
         Number of components.
+    explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)
+        Variances of a row's scores, and their shares of the variance of a row in the metric B.
     noise_variance_, score_covariance_ : float, ndarray
         The distribution of a row that `score` assumes.
     n_iter_ : int
@@ -112,7 +116,12 @@ class GeneralizedPCA(MatrixNormalEstimator):
     _sparse_input = True
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"paper"}), None],
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            StrOptions({"paper"}),
+            None,
+        ],
         "row_metric": _METRIC,
         "col_metric": _METRIC,
         "center": ["boolean"],
@@ -125,17 +134,17 @@ class GeneralizedPCA(MatrixNormalEstimator):
 
     def __init__(
         self,
-        n_components=None,
+        n_components: float | str | None = None,
         *,
-        row_metric=None,
-        col_metric=None,
-        center=True,
-        solver="auto",
-        max_iter=1000,
-        tol=1e-10,
-        random_state=None,
-        verbose=0,
-    ):
+        row_metric: Any = None,
+        col_metric: Any = None,
+        center: bool = True,
+        solver: str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-12,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.row_metric = row_metric
         self.col_metric = col_metric
@@ -147,13 +156,14 @@ class GeneralizedPCA(MatrixNormalEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Data. A sparse matrix is never made dense, except to make a named metric from it.
+            Data. A sparse matrix is made dense only where it is no larger than the basis of the
+            Krylov solver, or to make a named metric from it.
         y : None
             Ignored.
 
@@ -164,7 +174,8 @@ class GeneralizedPCA(MatrixNormalEstimator):
         X = self._validate_training(X)
         n, p = X.shape
         mean = _column_means(X) if self.center else np.zeros(p)
-        rank = choose_rank(self.n_components, X, mean=mean)
+        share = self.n_components if isinstance(self.n_components, float) else None
+        rank = choose_rank(None if share else self.n_components, X, mean=mean)
         row_metric = as_metric(_made_from(X, self.row_metric), n, "row_metric")
         col_metric = as_metric(_made_from(X.T, self.col_metric), p, "col_metric")
         solver = self._choose_solver(X, rank, row_metric, col_metric)
@@ -180,10 +191,12 @@ class GeneralizedPCA(MatrixNormalEstimator):
             solver=solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            seed=check_random_state(self.random_state).randint(2**31 - 1),
+            seed=seed_of(self.random_state),
         )
+        if share:
+            parts = parts.leading(share)
         self.n_iter_, self.converged_ = parts.n_iter, parts.converged
-        self._tell(solver)
+        self._report_end(solver)
         self._store_fit(
             X,
             mean=mean,
@@ -195,7 +208,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
         )
         return self
 
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> Any:
         """Log-likelihood of each row, seen as a new one.
 
         Needs a positive definite `col_metric` that is not a LinearOperator: others are no inverse
@@ -214,35 +227,38 @@ class GeneralizedPCA(MatrixNormalEstimator):
             "metric or an operator is no inverse covariance."
         )
 
-    def _choose_solver(self, X, rank, row_metric, col_metric):
-        products_only = sp.issparse(X) or row_metric.is_operator or col_metric.is_operator
+    def _choose_solver(
+        self, X: Any, rank: int, row_metric: Metric, col_metric: Metric
+    ) -> GpcaSolver:
+        small = max(X.shape) <= (DEPTH + 1) * (rank + OVERSAMPLING)  # no larger than Krylov's basis
+        operators = row_metric.is_operator or col_metric.is_operator
         if self.solver == "factor" and sp.issparse(X):
             raise ValueError(
                 'solver="factor" would make the sparse X dense; use "auto", or X.toarray().'
             )
         if self.solver != "auto":
-            return self.solver
+            return cast(GpcaSolver, self.solver)
         few = rank <= min(X.shape) // 10 and min(X.shape) > DENSE_LIMIT
-        return "krylov" if products_only or few else "factor"
+        return "krylov" if operators or few or (sp.issparse(X) and not small) else "factor"
 
-    def _tell(self, solver):
+    def _report_end(self, solver: str) -> None:
         if self.verbose:
             print(f"[{type(self).__name__}] {solver}: {self.n_iter_} iterations")
         if not self.converged_:
             warnings.warn(
                 f'GeneralizedPCA(solver="{solver}") did not reach tol={self.tol:g} in '
                 f"max_iter={self.max_iter} iterations. Increase max_iter or tol, or use "
-                'solver="auto".',
+                'solver="factor" with a dense X.',
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
 
-def _column_means(X):
+def _column_means(X: Any) -> FloatArray:
     return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
-def _made_from(items, metric):
+def _made_from(items: Any, metric: Any) -> Any:
     """Return the metric itself, or the one of that name between the rows of `items`."""
     if not isinstance(metric, str):
         return metric

@@ -3,36 +3,40 @@
 import warnings
 from dataclasses import asdict
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import _fit_context
+from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca._typing import RandomState
 from mnpca.engines import is_dask, reads_in_blocks
-from mnpca.engines.arrays import is_foreign_array, namespace
+from mnpca.engines.arrays import namespace
 from mnpca.engines.threads import worker_threads
-from mnpca.estimators._array_api import place_results
-from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._edges import EdgesMixin, stored, tested_graph
-from mnpca.estimators._incomplete import IncompleteMixin
+from mnpca.estimators._edges import EdgesMixin, stored
+from mnpca.estimators._incomplete import NoiseEstimator
+from mnpca.estimators._input import seed_of
+from mnpca.model.low_rank import LowRank
 from mnpca.model.whiteness import ModelCheckWarning, whiteness
 from mnpca.noise.edges import EdgeTests
-from mnpca.selection.choose_model import choose_model
-from mnpca.selection.explain import advice, describe_noise, explain_rank
+from mnpca.selection.choose_model import ChosenModel, choose_model
+from mnpca.selection.explain import advice, describe_noise, describe_priors, explain_rank
 from mnpca.selection.incomplete import choose_incomplete_model
+from mnpca.solvers.missing import Incomplete
 from mnpca.solvers.mnpca.edge_tests import edge_tests
-from mnpca.solvers.mnpca.low_rank_step import noise_edge
-from mnpca.solvers.mnpca.search import Settings
+from mnpca.solvers.mnpca.low_rank_step import Center, noise_edge
+from mnpca.solvers.mnpca.priors import PriorChoice
+from mnpca.solvers.mnpca.settings import Settings
+from mnpca.solvers.progress import Report, State, negated
 
 STRUCTURES = ("auto", "graph", "diagonal", "identity")
 #: A stage ends early below `tol`; one that ran to its end has settled below this multiple of it.
 UNSETTLED = 10.0
 
 
-class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
+class MNPCA(EdgesMixin, NoiseEstimator):
     """PCA for correlated noise, with nothing to tune.
 
     Estimates ``Y = 1 mean' + X W' + E`` with ``E ~ MN(0, inv A, inv B)``: a low-rank signal and
@@ -46,19 +50,25 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
 
     Parameters
     ----------
-    n_components : int or "auto", default="auto"
+    n_components : int, float or "auto", default="auto"
         Number of components to show; "auto" shows all that the evidence finds, which may be none:
         then `components_` is empty, `transform` returns an array without columns, and `denoise`
         returns the mean. The noise does not depend on this number: the model is fitted with the
         components that it needs, `n_signal_` of them, and the leading ones are shown, so that the
         components of `MNPCA(2)` are the first two of `MNPCA(5)`. Where more are asked for than
         the evidence finds, the model is fitted with that many; as many as X has rows or columns
-        would leave no noise: one fewer is fitted, with a warning.
+        would leave no noise: one fewer is fitted, with a warning. A share between 0 and 1 shows
+        the fewest leading components with at least this share of the sum of squares of all
+        `n_signal_` singular values; X must then be complete and without covariates.
     noise : {"auto", "graph", "diagonal", "identity"} or a pair of these, default="auto"
         Structure of the noise on both sides, or on the side of the rows and of the columns: a
         network, unequal variances, equal variances, or what the evidence prefers; see `noise_`.
     center : bool or "auto", default="auto"
         Whether the model has a mean row; "auto" compares the evidence of both.
+    prior : {"auto", "gaussian", "mixture"}, default="auto"
+        What the rows of scores and of loadings are drawn from. "auto" learns it on each side:
+        a normal distribution, one of many scales (a few rows or columns carry the signal), groups,
+        or a discrete one, whichever predicts best; see `priors_`. "mixture" means groups.
     robust : bool, default=False
         Whether to find single entries far outside signal and noise, and to leave them out of the
         fit; see `outliers_`.
@@ -74,7 +84,7 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
         rounding only; None is a fixed start, so that fits can be repeated and resumed.
     n_jobs : int or None, default=None
         Threads of the linear algebra; the result does not depend on it. None leaves the number
-        to the environment.
+        to the environment, -1 takes every processor.
     verbose : int, default=0
         Whether to print every iteration.
 
@@ -95,8 +105,11 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
         A and B, scaled so that ``logdet A = 0``.
     n_components_ : int
         Number of components.
+    explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)
+        Variances of a row's scores, and their shares of the variance of a row in the metric B.
     objective_history_ : ndarray
-        Evidence lower bound less the price of the edges, after every iteration of the final fit.
+        What is minimized, after every iteration of the final fit: the price of the edges less the
+        evidence lower bound.
     n_signal_ : int
         Number of components that the model was fitted with.
     evidence_ : float
@@ -110,6 +123,12 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
         For ``"rows"`` and ``"columns"``: ``structure`` ("identity", "diagonal" or "graph"),
         ``n_edges``, ``evidence_lost_with`` (what each simpler structure would lose, in nats) and
         ``why``, the same in a sentence.
+    priors_ : dict
+        For ``"rows"`` and ``"columns"``: the ``family`` of the learned prior ("gaussian", "scales",
+        "groups" or "points"), ``groups`` (probability of every group for every row or column, None
+        where there are no groups that can be told apart) and ``zero`` (probability that a row or
+        column has next to no part in the signal, less than a fifth of the usual; None except
+        where the family is "scales").
     choice_ : str
         Why the model has so many components, and what its noise was compared with.
     outliers_ : ndarray of bool of shape (n_samples, n_features) or None
@@ -124,15 +143,17 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
         Whether the signal settled: its last change was below ten times `tol`, or no edge was
         left. A ConvergenceWarning says so where it did not.
     missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
-        Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
+        Where X had missing values: which, the completed matrix, and its standard errors; see
+        `impute`.
     predictions_ : list of dict or None
-        Where X had holes and rank or noise were chosen: the candidates and how well each predicts
-        observed cells that were hidden from it. ``noise`` (the structures of rows and columns) and
-        ``n_components`` of the model, ``error`` (root mean square, in units of a column's spread)
+        Where X had missing values and rank or noise were chosen: the candidates and how well each
+        predicts observed cells that were hidden from it. ``noise`` (the structures of rows and
+        columns) and ``n_components`` of the model, ``error`` (root mean square, in units of a
+        column's standard deviation)
         and ``n_cells``, the number of hidden cells. The first is what would be chosen for
         complete data; the one with the smallest error is the fitted model.
     row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
-        Effects of the row covariates `row_covariates_`, these less `row_covariates_mean_`.
+        Effects of the row covariates: `row_covariates_` with `row_covariates_mean_` subtracted.
     col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
         Effects of the column covariates, which `col_covariates_` keeps.
     edge_tests_ : dict or None
@@ -176,39 +197,46 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "n_components": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "n_components": [
+            Interval(Integral, 0, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            StrOptions({"auto"}),
+        ],
         "noise": [StrOptions(set(STRUCTURES)), tuple, list],
         "center": ["boolean", StrOptions({"auto"})],
+        "prior": [StrOptions({"auto", "gaussian", "mixture"})],
         "robust": ["boolean"],
         "missing": [StrOptions({"em", "error"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
         "verbose": ["verbose"],
     }
 
     _several_input = True
-    _elsewhere_input = True
+    _foreign_input = True
     _blocks_input = True
 
     def __init__(
         self,
-        n_components="auto",
+        n_components: float | str = "auto",
         *,
-        noise="auto",
-        center="auto",
-        robust=False,
-        missing="em",
-        max_iter=9,
-        tol=1e-2,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-    ):
+        noise: str | tuple[str, str] = "auto",
+        center: Center = "auto",
+        prior: PriorChoice = "auto",
+        robust: bool = False,
+        missing: str = "em",
+        max_iter: int = 9,
+        tol: float = 1e-2,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.noise = noise
         self.center = center
+        self.prior = prior
         self.robust = robust
         self.missing = missing
         self.max_iter = max_iter
@@ -217,49 +245,14 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X,
-        y=None,
-        *,
-        row_covariates=None,
-        col_covariates=None,
-        callback=None,
-        checkpoint=None,
-        resume_from=None,
-    ):
-        """Estimate the signal and the two noise networks.
+    # A constant of other estimators. Outliers are told by comparison with all other entries.
+    @property
+    def _sparse_input(self) -> bool:  # type: ignore[override]
+        return not self.robust
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or (n_matrices, n_samples, n_features)
-            Data: one matrix, or several as an array with three axes or as a list. A dask array,
-            and a memory-mapped one with at least as many rows as columns, is read in blocks of
-            rows and need not fit into memory. A torch tensor, CuPy array or other array of the
-            array API standard is fitted where it lives; fitted arrays and what `transform`,
-            `inverse_transform` and `denoise` return then belong to its library and device.
-        y : None
-            Ignored.
-        row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
-            Known covariates of the rows. Their effects are estimated by generalized least squares
-            under the noise, together with the rest of the model.
-        col_covariates : array-like of shape (n_features, n_col_covariates), default=None
-            Known covariates of the columns.
-        callback : callable, default=None
-            Called with a `mnpca.solvers.progress.Progress` after every iteration.
-        checkpoint : path-like, default=None
-            File in which the state of the fit is kept.
-        resume_from : path-like, default=None
-            Checkpoint of the same fit to go on from.
-
-        Returns
-        -------
-        self
-        """
-        X = self._validate_training(X)
-        problem = self._incomplete_problem(X, row_covariates, col_covariates)
-        n_components = None if self.n_components == "auto" else self._rank(X.shape)
+    def _estimate(
+        self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
+    ) -> None:
         rows, columns = self._structures()
         settings = Settings(
             rank=None,
@@ -268,39 +261,34 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
             center=self.center,
             max_iter=self.max_iter,
             tol=self.tol,
-            seed=self._seed(),
+            seed=seed_of(self.random_state),
             n_matrices=self.n_matrices_ or 1,
+            prior=self.prior,
         )
-        identity = self._fit_data(self._as_fitted(X), row_covariates, col_covariates)
-        with (
-            self._progress(identity, callback, checkpoint, resume_from) as (report, resume),
-            worker_threads(self.n_jobs),
-        ):
-            fit = choose_model if problem is None else choose_incomplete_model
-            chosen = fit(
-                X if problem is None else problem,
-                n_components,
-                settings,
-                robust=self.robust,
-                report=report,
-                resume=resume,
-            )
+        n_components = self._rank(X.shape, incomplete=problem is not None)
+        options: dict[str, Any] = {
+            "robust": self.robust,
+            "report": negated(report),
+            "resume": resume,
+        }
         self.predictions_ = None
-        if problem is not None:
-            self._store_incomplete(X, chosen.outcome)
-            if chosen.predictions is not None:
-                self.predictions_ = [each._asdict() for each in chosen.predictions]
-            chosen = chosen.chosen
+        with worker_threads(self._threads()):
+            if problem is None:
+                chosen = choose_model(X, n_components, settings, **options)
+            else:
+                model = choose_incomplete_model(problem, n_components, settings, **options)
+                self._store_incomplete(X, model.outcome)
+                if model.predictions is not None:
+                    self.predictions_ = [each._asdict() for each in model.predictions]
+                chosen = model.chosen
+            self.edge_tests_ = self._edge_tests(chosen)
         self.row_chunks_ = X.chunks[0] if is_dask(X) else None
         self._store_choice(chosen)
-        if is_foreign_array(X):
-            place_results(self, X)
-        return self
 
-    def _store_choice(self, chosen):
+    def _store_choice(self, chosen: ChosenModel) -> None:
         """Set the fitted attributes and tell what is not right with the fit."""
         fit, shown = chosen.fit, chosen.shown
-        self.objective_history_ = np.array([entry[2] for entry in fit.history])
+        self.objective_history_ = np.array([-entry[2] for entry in fit.history])
         self.evidence_ = fit.evidence
         self.candidates_ = [asdict(candidate) for candidate in fit.candidates]
         self.rank_path_ = None
@@ -310,8 +298,9 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
             ]
         self.n_signal_ = len(fit.singular_values)
         self.noise_ = describe_noise(fit)
+        self.priors_ = describe_priors(fit)
         shape = (fit.row_noise.size, fit.col_noise.size)
-        asked = None if self.n_components == "auto" else int(self.n_components)
+        asked = int(self.n_components) if isinstance(self.n_components, Integral) else None
         self.choice_ = " ".join(
             [
                 explain_rank(fit, noise_edge(shape), asked),
@@ -325,7 +314,8 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
         self.converged_ = fit.converged or change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
         self.signal_variance_ = shown.signal_variance
-        self.full_signal_ = self.full_signal_variance_ = None
+        self.full_signal_: LowRank | None = None
+        self.full_signal_variance_: LowRank | None = None
         if shown is not fit:
             self.full_signal_, self.full_signal_variance_ = fit.low_rank, fit.signal_variance
         self._store_fit(
@@ -350,12 +340,11 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
             "white": residual.white,
             "advice": advice(residual, chosen.structures),
         }
-        self.edge_tests_ = self._edge_tests(chosen)
         self._warn_if_unsettled(change)
         if self.model_check_["white"] is False:
             warnings.warn(self.model_check_["advice"], ModelCheckWarning, stacklevel=4)
 
-    def _structures(self):
+    def _structures(self) -> tuple[Any, Any]:
         """Return the structures that are asked for on the side of the rows and of the columns."""
         pair = (self.noise, self.noise) if isinstance(self.noise, str) else tuple(self.noise)
         if len(pair) != 2 or any(each not in STRUCTURES for each in pair):
@@ -365,26 +354,31 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
             )
         return pair
 
-    def _edge_tests(self, chosen):
+    def _edge_tests(self, chosen: ChosenModel) -> dict[str, dict[str, Any]] | None:
         """Test the edges of a fit with networks to data in memory."""
         data, fit = chosen.data, chosen.fit
         if not isinstance(data, np.ndarray) or reads_in_blocks(data):
             return None
-        found = [side["structure"] for side in self.noise_.values()]
-        if "graph" in (*found, *self._structures()):
-            with worker_threads(self.n_jobs):
-                tests = edge_tests(data, fit)
+        if "graph" in (*chosen.structures, *self._structures()):
+            tests = edge_tests(data, fit)
         else:
-            tests = (EdgeTests.none(noise.base.size) for noise in (fit.row_noise, fit.col_noise))
+            tests = EdgeTests.none(fit.row_noise.base.size), EdgeTests.none(fit.col_noise.base.size)
         return dict(zip(("rows", "columns"), map(stored, tests), strict=True))
 
-    def _seed(self):
-        if self.random_state is None:
-            return 0
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+    def _threads(self) -> int | None:
+        return None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
-    def _rank(self, shape):
+    def _rank(self, shape: tuple[int, ...], *, incomplete: bool) -> Any:
         """Return the number of components; as many as columns would leave no noise."""
+        if self.n_components == "auto":
+            return None
+        if not isinstance(self.n_components, Integral):
+            if incomplete:
+                raise ValueError(
+                    f"n_components={self.n_components} is a share of the signal, which needs "
+                    'complete data without covariates. Use a whole number, or "auto".'
+                )
+            return float(self.n_components)
         if self.n_components > min(shape):
             raise ValueError(
                 f"n_components={self.n_components} is more than a {shape[0]} x {shape[1]} matrix "
@@ -399,9 +393,9 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-        return min(self.n_components, most)
+        return int(min(self.n_components, most))
 
-    def _warn_if_unsettled(self, change):
+    def _warn_if_unsettled(self, change: float) -> None:
         """Warn where the end of the iterations, not the data, decided the result."""
         if not self.converged_:
             graph = any(side["structure"] == "graph" for side in self.noise_.values())
@@ -414,27 +408,7 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
                 stacklevel=4,
             )
 
-    def noise_graph(self, side, *, fdr=None):
-        """Return a noise network as a networkx graph.
-
-        Parameters
-        ----------
-        side : {"rows", "columns"}
-            Samples or features.
-        fdr : float, default=None
-            False discovery rate of a network of tested edges, see `edges`. None is the network
-            that the fit whitens the noise with.
-
-        Returns
-        -------
-        networkx.Graph
-            Nodes carry the names of the samples or features (their numbers where the data had
-            none). Edges carry ``precision`` and ``partial_correlation``; with `fdr` the values
-            that `edges` lists.
-        """
-        return super().noise_graph(side) if fdr is None else tested_graph(self, side, fdr)
-
-    def denoise(self, *, return_std=False, all_components=False):
+    def denoise(self, *, return_std: bool = False, all_components: bool = False) -> Any:
         """Return the posterior mean of the training signal, with standard errors on request.
 
         Parameters
@@ -453,14 +427,15 @@ class MNPCA(EdgesMixin, IncompleteMixin, MatrixNormalEstimator):
             Only with `return_std`.
         """
         check_is_fitted(self)
-        signal, variance = self.low_rank_, self.signal_variance_
+        signal: Any = self.low_rank_
+        variance: Any = self.signal_variance_
         if all_components and self.full_signal_ is not None:
             signal, variance = self.full_signal_, self.full_signal_variance_
         mean = self._as_fitted(self._dense_signal(signal, lambda rows: rows + self.mean_))
         if not return_std:
             return mean
 
-        def root(variance):
+        def root(variance: Any) -> Any:
             xp = namespace(variance)
             return xp.sqrt(xp.clip(variance, 0.0, None))
 

@@ -1,16 +1,17 @@
 """Sparse precision of samples, as a scikit-learn estimator."""
 
 from numbers import Integral, Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mnpca.estimators._edges import EdgesMixin, stored, tested_graph
-from mnpca.estimators._graph import precision_graph
+from mnpca._typing import FloatArray
+from mnpca.estimators._edges import EdgesMixin, stored
+from mnpca.estimators._input import representable, validate_training
 from mnpca.estimators._saving import SaveMixin
-from mnpca.estimators._validation import representable, validate_training
 from mnpca.model.sparse import logdet
 from mnpca.noise.edges import score_edges
 from mnpca.precision import choose_penalty, sparse_precision
@@ -42,8 +43,6 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         second-order steps take over; the tolerance is the same.
     verbose : int, default=0
         1 prints the penalties tried and the result.
-    random_state : None or int, default=None
-        Not used: the fit is deterministic. Here so that all estimators take it.
 
     Attributes
     ----------
@@ -95,30 +94,27 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
         self,
-        alpha="ebic",
+        alpha: float | str = "ebic",
         *,
-        penalize_diagonal=False,
-        center=True,
-        tol=1e-4,
-        max_iter=1000,
-        verbose=0,
-        random_state=None,
-    ):
+        penalize_diagonal: bool = False,
+        center: bool = True,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        verbose: int = 0,
+    ) -> None:
         self.alpha = alpha
         self.penalize_diagonal = penalize_diagonal
         self.center = center
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
-        self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Estimate the precision.
 
         Parameters
@@ -137,7 +133,7 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         centered = X - self.location_
         covariance = centered.T @ centered / len(X)
         _check_variances(covariance, X)
-        options = {
+        options: dict[str, Any] = {
             "penalize_diagonal": self.penalize_diagonal,
             "tol": self.tol,
             "max_iter": self.max_iter,
@@ -162,10 +158,10 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         tests = score_edges(centered.T, no_signal, self.precision_, n_observations)
         self.edge_tests_ = {"columns": stored(tests)}
         if self.verbose:
-            self._tell()
+            self._print_result()
         return self
 
-    def _tell(self):
+    def _print_result(self) -> None:
         """Print how the fit went."""
         name = f"[{type(self).__name__}]"
         if hasattr(self, "alphas_"):
@@ -177,25 +173,7 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
             f"duality gap at most {self.duality_gap_:.1e} after {self.n_iter_} sweeps"
         )
 
-    def noise_graph(self, side="columns", *, fdr=None):
-        """Return the network among the features as a networkx graph.
-
-        Parameters
-        ----------
-        side : {"columns"}
-            Features; samples have no network here.
-        fdr : float, default=None
-            False discovery rate of a network of tested edges, see `edges`. None is the network
-            of `precision_`.
-        """
-        check_is_fitted(self)
-        if fdr is not None:
-            return tested_graph(self, side, fdr)
-        if side != "columns":
-            raise ValueError(f'side must be "columns", got {side!r}.')
-        return precision_graph(self.precision_, getattr(self, "feature_names_in_", None))
-
-    def score_samples(self, X):
+    def score_samples(self, X: Any) -> FloatArray:
         """Log-likelihood of each row.
 
         Parameters
@@ -214,16 +192,16 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         constant = X.shape[1] * np.log(2.0 * np.pi) - logdet(self.precision_)
         return -0.5 * (distance + constant)
 
-    def score(self, X, y=None):
+    def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per row of held-out rows."""
         return float(np.mean(self.score_samples(X)))
 
 
-def _squared_lengths(rows, precision):
+def _squared_lengths(rows: Any, precision: Any) -> FloatArray:
     return np.einsum("ij,ij->i", rows @ precision, rows)
 
 
-def _check_variances(covariance, X):
+def _check_variances(covariance: FloatArray, X: Any) -> None:
     """Refuse columns without variation, by name, before the solver does by number."""
     # Rounding leaves a constant column of size c a variance of about (eps c)^2.
     scale = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)

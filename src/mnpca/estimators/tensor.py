@@ -1,21 +1,21 @@
 """PCA of an array with any number of axes, each with its own noise network."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from mnpca._typing import FloatArray, RandomState
 from mnpca.estimators._axes import AxesEstimator
-from mnpca.estimators._graph import precision_graph
-from mnpca.estimators._validation import check_scores, representable
-from mnpca.solvers.tensor.axes import unfold, weighted_by
-from mnpca.solvers.tensor.fit import fit_tensor
-from mnpca.solvers.tensor.matrix import fit_matrix
-from mnpca.solvers.tensor.tucker import Tucker
+from mnpca.estimators._edges import noise_graph
+from mnpca.estimators._input import check_scores, representable, seed_of
+from mnpca.solvers.tensor.fit import TensorFit, fit_matrix, fit_tensor
+from mnpca.solvers.tensor.tucker import Tucker, unfold, weighted_by
 
 STRUCTURES = ("graph", "diagonal", "identity")
 
@@ -32,7 +32,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
 
     Parameters
     ----------
-    rank : int or sequence of int, default=2
+    n_components : int or sequence of int, default=2
         Components of every axis, or of each. No axis can have more than the product of the
         others; a matrix has one number, less than its rows and columns.
     noise : {"graph", "diagonal", "identity"} or a sequence of these, default="graph"
@@ -40,7 +40,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         equal ones, as for an axis of replicates.
     center : bool, default=False
         Whether to estimate a mean slice along the first axis. Without one, the mean is a part of
-        the signal.
+        the signal, which a Tucker decomposition describes as well.
     max_iter : int, default=9
         Most iterations with unequal variances only, before networks.
     tol : float, default=1e-2
@@ -66,13 +66,13 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         Mean slice, zeros without `center`.
     precisions_ : list of csr_array
         P_1, ..., P_K, scaled so that ``logdet P_k = 0`` for all but the last.
-    rank_ : tuple of int
+    n_components_ : tuple of int
         Components of every axis.
     shape_ : tuple of int
         Of the training array.
     objective_history_ : ndarray
-        Log-likelihood less the price of the edges, after every iteration (for a matrix as in
-        `MNPCA`).
+        What is minimized, after every iteration: the price of the edges less the log-likelihood
+        (for a matrix as in `MNPCA`).
     n_iter_ : int
         Iterations made.
     converged_ : bool
@@ -85,8 +85,8 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     >>> import numpy as np
     >>> from mnpca import TensorMNPCA
     >>> from mnpca.datasets import make_tensor_normal
-    >>> data = make_tensor_normal((20, 15, 10), rank=2, random_state=0)
-    >>> model = TensorMNPCA(rank=2).fit(data.Y)
+    >>> data = make_tensor_normal((20, 15, 10), 2, random_state=0)
+    >>> model = TensorMNPCA(2).fit(data.Y)
     >>> [precision.shape for precision in model.precisions_]
     [(20, 20), (15, 15), (10, 10)]
     >>> model.transform(data.Y[:3]).shape
@@ -94,7 +94,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     """
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "rank": [Interval(Integral, 0, None, closed="left"), list, tuple, np.ndarray],
+        "n_components": [Interval(Integral, 0, None, closed="left"), list, tuple, np.ndarray],
         "noise": [StrOptions(set(STRUCTURES)), list, tuple],
         "center": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -105,16 +105,16 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
 
     def __init__(
         self,
-        rank=2,
+        n_components: int | Sequence[int] = 2,
         *,
-        noise="graph",
-        center=False,
-        max_iter=9,
-        tol=1e-2,
-        random_state=None,
-        verbose=0,
-    ):
-        self.rank = rank
+        noise: str | Sequence[str] = "graph",
+        center: bool = False,
+        max_iter: int = 9,
+        tol: float = 1e-2,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
         self.noise = noise
         self.center = center
         self.max_iter = max_iter
@@ -122,64 +122,44 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, *, callback=None, checkpoint=None, resume_from=None):
-        """Estimate the signal and the noise of every axis.
+    def _estimate(self, data: FloatArray, **progress: Any) -> TensorFit:
+        ranks, structures = self._ranks(data.shape), self._structures(data.ndim)
+        options = {"center": self.center, "max_iter": self.max_iter, "tol": self.tol, **progress}
+        if data.ndim > 2:
+            return fit_tensor(data, ranks, structures, **options)
+        seed = seed_of(self.random_state)
+        return fit_matrix(data, ranks[0], structures, random_state=seed, **options)
 
-        Parameters
-        ----------
-        X : array-like with two axes or more
-            Data; the first axis are the samples that `transform` takes.
-        y : None
-            Ignored.
-        callback : callable, default=None
-            Called with a `mnpca.solvers.progress.Progress` after every iteration.
-        checkpoint : path-like, default=None
-            File in which the state of the fit is kept.
-        resume_from : path-like, default=None
-            Checkpoint of the same fit to go on from.
+    def _store_fit(self, fit: TensorFit) -> None:
+        self.core_ = fit.signal.core
+        self.factors_ = list(fit.signal.factors)
+        self.n_components_ = self.core_.shape
+        mean = fit.signal.mean
+        self.mean_ = np.zeros(self.shape_[1:]) if mean is None else mean
+        self.components_, self.singular_values_ = fit.components()
+        self.precisions_ = [sp.csr_array(side.precision) for side in fit.noise]
 
-        Returns
-        -------
-        self
-        """
-        X = self._validate_array(X, reset=True)
-        ranks, structures = self._ranks(X.shape), self._structures(X.ndim)
-        options = {"center": self.center, "max_iter": self.max_iter, "tol": self.tol}
-        data = X.astype(np.float64, copy=False)
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
-            if X.ndim == 2:
-                seed = self._seed()
-                options |= {"random_state": seed, "report": report, "resume": resume}
-                fit = fit_matrix(data, ranks[0], structures, **options)
-            else:
-                options |= {"report": report, "resume": resume}
-                fit = fit_tensor(data, ranks, structures, **options)
-            self.shape_ = X.shape
-            self._store_signal(fit.signal)
-            self.components_, self.singular_values_ = fit.components()
-            self.precisions_ = [sp.csr_array(side.precision) for side in fit.noise]
-            self._store_progress(fit)
-        return self
-
-    def _ranks(self, shape):
+    def _ranks(self, shape: tuple[int, ...]) -> list[int]:
         """Return one rank per axis, or say which one cannot be."""
-        ranks = [self.rank] * len(shape) if np.ndim(self.rank) == 0 else list(self.rank)
+        asked: Any = self.n_components
+        ranks = [asked] * len(shape) if np.ndim(asked) == 0 else list(asked)
         if len(ranks) != len(shape):
-            raise ValueError(f"rank={self.rank!r} needs one number for each of {len(shape)} axes.")
+            raise ValueError(
+                f"n_components={asked!r} needs one number for each of {len(shape)} axes."
+            )
         for axis, (rank, size) in enumerate(zip(ranks, shape, strict=True)):
             others = int(np.prod(ranks[:axis] + ranks[axis + 1 :]))
-            if not (isinstance(rank, Integral) and 0 <= rank <= min(size, max(others, 0))):
+            if not (isinstance(rank, Integral) and 0 <= int(rank) <= min(size, max(others, 0))):
                 raise ValueError(
-                    f"rank {rank} of axis {axis} must be a whole number between 0 and {size}, and "
-                    f"at most the product of the other ranks, {others}."
+                    f"n_components={rank} of axis {axis} must be a whole number between 0 and "
+                    f"{size}, and at most the product of the others, {others}."
                 )
         if len(shape) == 2:
             # As many components as items would leave no noise.
             return [min(rank, min(shape) - 1) for rank in ranks]
         return [int(rank) for rank in ranks]
 
-    def _structures(self, n_axes):
+    def _structures(self, n_axes: int) -> list[Any]:
         """Return one noise structure per axis."""
         structures = [self.noise] * n_axes if isinstance(self.noise, str) else list(self.noise)
         if len(structures) != n_axes or any(s not in STRUCTURES for s in structures):
@@ -188,23 +168,11 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
             )
         return structures
 
-    def _seed(self):
-        if self.random_state is None:
-            return 0
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _store_signal(self, signal):
-        self.core_ = signal.core
-        self.factors_ = list(signal.factors)
-        self.rank_ = signal.core.shape
-        zeros = np.zeros(self.shape_[1:])
-        self.mean_ = zeros if signal.mean is None else signal.mean
-
     @property
-    def _n_features_out(self):
+    def _n_features_out(self) -> int:
         return self.components_.shape[0]
 
-    def transform(self, X):
+    def transform(self, X: Any) -> FloatArray:
         """Project slices of the first axis on the components by generalized least squares.
 
         Parameters
@@ -220,11 +188,11 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         X = self._validate_array(X, reset=False)
         return representable(X.dtype, self._project, X - self.mean_)
 
-    def _project(self, centered):
+    def _project(self, centered: FloatArray) -> FloatArray:
         filtered = weighted_by(centered, [None, *self.precisions_[1:]])
         return unfold(filtered, 0) @ unfold(self.components_, 0).T
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Any) -> FloatArray:
         """Return the slices that have the given scores, mean included."""
         check_is_fitted(self)
         least = min(1, self._n_features_out)
@@ -233,12 +201,12 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         slices = np.tensordot(X, self.components_, axes=1) + self.mean_
         return slices.astype(X.dtype, copy=False)
 
-    def denoise(self):
+    def denoise(self) -> FloatArray:
         """Return the estimated signal of the training array, mean included."""
         check_is_fitted(self)
         return Tucker(self.core_, tuple(self.factors_), self.mean_).dense()
 
-    def noise_graph(self, axis):
+    def noise_graph(self, axis: int) -> Any:
         """Return the noise network of one axis as a networkx graph.
 
         Parameters
@@ -252,7 +220,4 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
             Nodes are positions on the axis; edges carry ``precision`` and
             ``partial_correlation``.
         """
-        check_is_fitted(self)
-        if not (isinstance(axis, Integral) and -len(self.shape_) <= axis < len(self.shape_)):
-            raise ValueError(f"axis must be 0 to {len(self.shape_) - 1}, got {axis!r}.")
-        return precision_graph(self.precisions_[axis])
+        return noise_graph(self, axis)

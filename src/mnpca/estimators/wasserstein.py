@@ -2,26 +2,22 @@
 
 import warnings
 from numbers import Integral, Real
+from typing import Any
 
-import numpy as np
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from mnpca.engines.arrays import astype, is_foreign_array, namespace, to_numpy
-from mnpca.estimators._array_api import place_results
-from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._refit import RefitMixin
+from mnpca.estimators._paper import PaperEstimator
 from mnpca.model.wasserstein import DISCREPANCIES
-from mnpca.selection.rank import choose_rank
-from mnpca.solvers.missing.refit import Solution
+from mnpca.solvers.missing.refit import Solution, Solve
+from mnpca.solvers.progress import Report, State
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 
 # Where tol is not given; the two methods measure different changes.
 TOLERANCE = {"convex": 1e-5, "gradient": 1e-3}
 
 
-class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
+class WassersteinMNPCA(PaperEstimator):
     """PCA with correlated noise, by the Wasserstein distance of whitened noise to white noise.
 
     Estimates ``Y = X W' + E`` with ``E ~ MN(0, inv A, inv B)``. With A = Q'Q and B = R'R, the
@@ -62,8 +58,6 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
         (default 1e-5). ``gradient`` always makes all its rounds; it counts as converged when the
         mean objectives of the last ten rounds and of the ten before differ by at most this share
         (default 1e-3).
-    random_state : None
-        Ignored: nothing is random. It is here because every estimator of the package has it.
     verbose : int, default=0
         Whether to print the objective after every iteration.
 
@@ -89,10 +83,13 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
         Whether the objective settled.
     n_components_ : int
         Number of components.
+    explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)
+        Variances of a row's scores, and their shares of the variance of a row in the metric B.
     missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
-        Where X had holes: which, the completed matrix, and its standard errors; see `impute`.
+        Where X had missing values: which, the completed matrix, and its standard errors; see
+        `impute`.
     row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
-        Effects of the row covariates `row_covariates_`, these less `row_covariates_mean_`.
+        Effects of the row covariates: `row_covariates_` with `row_covariates_mean_` subtracted.
     col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
         Effects of the column covariates, which `col_covariates_` keeps.
     noise_variance_, score_covariance_ : float, ndarray
@@ -128,27 +125,25 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
         "missing": [StrOptions({"em", "error"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
-        "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
 
-    _elsewhere_input = True
+    _foreign_input = True
 
     def __init__(
         self,
-        n_components=2,
+        n_components: int | str = 2,
         *,
-        alpha_row=0.05,
-        alpha_col=0.05,
-        objective="relaxed",
-        method="convex",
-        center=True,
-        missing="em",
-        max_iter=500,
-        tol=None,
-        random_state=None,
-        verbose=0,
-    ):
+        alpha_row: float = 0.05,
+        alpha_col: float = 0.05,
+        objective: str = "relaxed",
+        method: str = "convex",
+        center: bool = True,
+        missing: str = "em",
+        max_iter: int = 500,
+        tol: float | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.n_components = n_components
         self.alpha_row = alpha_row
         self.alpha_col = alpha_col
@@ -158,84 +153,24 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
         self.missing = missing
         self.max_iter = max_iter
         self.tol = tol
-        self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X,
-        y=None,
-        *,
-        row_covariates=None,
-        col_covariates=None,
-        callback=None,
-        checkpoint=None,
-        resume_from=None,
-    ):
-        """Estimate the signal and the two noise networks.
+    def _solver(self, data: Any, rank: int) -> Solve:
+        alpha = Pair(float(self.alpha_row), float(self.alpha_col))
+        options: dict[str, Any] = {"max_iter": self.max_iter}
+        options["tol"] = TOLERANCE[self.method] if self.tol is None else self.tol
+        if self.method == "gradient":
+            options["discrepancy"] = DISCREPANCIES[self.objective]
+        solver: Any = fit_convex if self.method == "convex" else fit_gradient
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data. An array of torch or CuPy is fitted where it lives, and so are the results.
-        y : None
-            Ignored.
-        row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
-            Known covariates of the rows. Their effects are estimated by generalized least squares
-            under the noise, together with the rest of the model.
-        col_covariates : array-like of shape (n_features, n_col_covariates), default=None
-            Known covariates of the columns.
-        callback : callable, default=None
-            Called with a `mnpca.solvers.progress.Progress` after every iteration.
-        checkpoint : path-like, default=None
-            File in which the state of the fit is kept.
-        resume_from : path-like, default=None
-            Checkpoint of the same fit to go on from.
-
-        Returns
-        -------
-        self
-        """
-        self._check_method()
-        X = self._validate_training(X)
-        problem = self._incomplete_problem(X, row_covariates, col_covariates)
-        if problem is not None:
-            covariates = (row_covariates, col_covariates)
-            return self._fit_again(problem, X, covariates, (callback, checkpoint, resume_from))
-        data = astype(X, "float64")
-        mean = np.zeros(data.shape[1])
-        if self.center:
-            mean_row = namespace(data).mean(data, axis=0)
-            data, mean = data - mean_row[None, :], to_numpy(mean_row)
-        rank = choose_rank(self.n_components, data)
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
-            fit = self._solve(data, rank, report=report, resume=resume)
-            self._store_history(fit)
+        def solve(data: Any, report: Report, resume: State | None) -> Solution:
+            fit = solver(data, rank, alpha, report=report, resume=resume, **options)
             signal, precision = identify(data, rank, fit.precision)
-        self._store_fit(
-            X,
-            mean=mean,
-            low_rank=signal.low_rank(),
-            components=signal.right.T,
-            singular_values=signal.singular_values,
-            row_precision=precision.row,
-            col_precision=precision.col,
-        )
-        if is_foreign_array(X):
-            place_results(self, X)
-        return self
-
-    def _solver(self, data, rank):
-        """Return the solver that `fit_again` takes."""
-
-        def solve(data, report, resume):
-            fit = self._solve(data, rank, report=report, resume=resume)
-            return Solution(*identify(data, rank, fit.precision).precision, fit)
+            return Solution(*precision, signal, fit.history, fit.converged)
 
         return solve
 
-    def _check_method(self):
+    def _check_parameters(self) -> None:
         if self.method == "gradient":
             return
         if self.objective == "original":
@@ -250,15 +185,7 @@ class WassersteinMNPCA(RefitMixin, MatrixNormalEstimator):
                     'precision is not determined. Use a small one, or method="gradient".'
                 )
 
-    def _solve(self, data, rank, **progress):
-        alpha = Pair(float(self.alpha_row), float(self.alpha_col))
-        common = {"max_iter": self.max_iter, **progress}
-        common["tol"] = TOLERANCE[self.method] if self.tol is None else self.tol
-        if self.method == "convex":
-            return fit_convex(data, rank, alpha, **common)
-        return fit_gradient(data, rank, alpha, discrepancy=DISCREPANCIES[self.objective], **common)
-
-    def _warn_unless_converged(self):
+    def _warn_unless_converged(self) -> None:
         if self.converged_:
             return
         remedy = (

@@ -1,14 +1,19 @@
 """MN-PCA of an AnnData object, in scanpy's manner."""
 
+import warnings
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import kneighbors_graph
 
 from mnpca.diagnostics.networks import network_edges
+from mnpca.engines import engine_for
 from mnpca.estimators import MNPCA
 
+__all__ = ["fit_anndata", "normalize_counts"]
 
-def mnpca(
+
+def fit_anndata(
     adata,
     n_comps="auto",
     *,
@@ -26,7 +31,7 @@ def mnpca(
     ----------
     adata : anndata.AnnData
         Observations in rows. Normalized, log-transformed values suit the model; raw counts do
-        not. A sparse matrix is made dense.
+        not, see `normalize_counts`. A sparse matrix stays sparse.
     n_comps : int or "auto", default="auto"
         Number of components.
     layer : str, default=None
@@ -67,20 +72,33 @@ def mnpca(
             ``sc.tl.leiden(adata, neighbors_key="mnpca_noise")`` finds groups of observations that
             deviate together, such as batches.
 
+    Warns
+    -----
+    UserWarning
+        If the data look like raw counts.
+
     Examples
     --------
     >>> import anndata
     >>> from mnpca.datasets import make_paper_small
-    >>> from mnpca.interop.anndata import mnpca
+    >>> from mnpca.interop.anndata import fit_anndata
     >>> adata = anndata.AnnData(make_paper_small(c=8, seed=0).Y)
-    >>> mnpca(adata, n_comps=2)
+    >>> fit_anndata(adata, n_comps=2)
     >>> adata.obsm["X_mnpca"].shape, adata.varm["mnpca"].shape
     ((300, 2), (200, 2))
     """
     adata = adata.copy() if copy else adata
     key = "mnpca" if key_added is None else key_added
     used = _used_variables(adata, mask_var)
-    X = _dense(_matrix(adata, layer), used)
+    X = _columns(_matrix(adata, layer), used)
+    if _are_counts(X):
+        warnings.warn(
+            f"{'adata.X' if layer is None else f'Layer {layer!r}'} holds whole numbers, as raw "
+            "counts do; their noise grows with their mean, which the model does not describe. "
+            "Call mnpca.interop.anndata.normalize_counts(adata) first.",
+            UserWarning,
+            stacklevel=2,
+        )
     model = MNPCA(n_comps, random_state=random_state, **params).fit(X)
     scores = model.transform(X)
     representation = "X_mnpca" if key_added is None else key_added
@@ -93,6 +111,76 @@ def mnpca(
     if scores.shape[1]:
         _store_neighbors(adata, f"{key}_neighbors", scores, n_neighbors, representation)
     _store_noise_graph(adata, f"{key}_noise", model)
+    return adata if copy else None
+
+
+def normalize_counts(adata, *, n_top_genes=2000, layer=None, copy=False):
+    """Turn raw counts into what `fit_anndata` takes: the usual recipe for single cells.
+
+    Counts of every observation are divided by its library size, in units of the median one; then
+    ``log(1 + x)``; then the `n_top_genes` variables with the largest variance are marked.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Raw counts, dense or sparse.
+    n_top_genes : int, default=2000
+        Number of variables to mark; all where there are fewer.
+    layer : str, default=None
+        Layer with the counts instead of X. The result is X in any case.
+    copy : bool, default=False
+        Return a changed copy instead of changing `adata`.
+
+    Returns
+    -------
+    AnnData or None
+        The copy, if one was asked for. ``X`` is replaced, and
+        ``var["highly_variable"]`` marks the chosen variables. Where the library size is a column
+        ``library`` of ``obs``, as it should be when only some genes are left, that is used.
+
+    Raises
+    ------
+    ValueError
+        If the data are not counts, or an observation has none.
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> from mnpca.interop.anndata import fit_anndata, normalize_counts
+    >>> rng = np.random.default_rng(0)
+    >>> adata = anndata.AnnData(rng.poisson(np.exp(rng.normal(size=(60, 1)) + 1), (60, 40)) * 1.0)
+    >>> normalize_counts(adata, n_top_genes=30)
+    >>> int(adata.var["highly_variable"].sum())
+    30
+    """
+    adata = adata.copy() if copy else adata
+    counts = _columns(_matrix(adata, layer), np.arange(adata.n_vars))
+    if not _are_counts(counts):
+        raise ValueError(
+            "The data are no raw counts: there are negative or broken numbers, or none above one. "
+            "Name the layer that has the counts, or leave this step out."
+        )
+    if "library" in adata.obs:
+        library = adata.obs["library"].to_numpy(dtype=float)
+    else:
+        library = np.asarray(counts.sum(axis=1)).ravel()
+    if not (library > 0).all():
+        raise ValueError(
+            f"Observation {np.flatnonzero(library <= 0)[0]} has no counts. Leave such ones out."
+        )
+    scale = np.median(library) / library
+    if sp.issparse(counts):
+        values = sp.csr_matrix(sp.diags_array(scale) @ counts)
+        np.log1p(values.data, out=values.data)
+    else:
+        values = np.log1p(counts * scale[:, None])
+    engine = engine_for(values)
+    variances = engine.column_mean_squares(engine.column_means())
+    chosen = np.zeros(adata.n_vars, dtype=bool)
+    chosen[np.argsort(-variances, kind="stable")[:n_top_genes]] = True
+    adata.X = values
+    adata.var["highly_variable"] = chosen
     return adata if copy else None
 
 
@@ -123,10 +211,20 @@ def _matrix(adata, layer):
     return adata.layers[layer]
 
 
-def _dense(matrix, used):
-    columns = matrix[:, used]
-    columns = columns.toarray() if sp.issparse(columns) else np.asarray(columns)
-    return columns.astype(np.float64)
+def _columns(matrix, used):
+    """Return the columns that take part, in a floating type; sparse where the matrix is."""
+    columns = matrix if len(used) == matrix.shape[1] else matrix[:, used]
+    if not sp.issparse(columns):
+        return np.asarray(columns, dtype=np.float64)
+    return (
+        sp.csr_array(columns) if columns.dtype.kind == "f" else sp.csr_array(columns, dtype=float)
+    )
+
+
+def _are_counts(X):
+    """Tell whether all entries are whole numbers, none negative, and some above one."""
+    values = X.data if sp.issparse(X) else X
+    return bool(values.size and values.min() >= 0 and values.max() > 1 and (values % 1 == 0).all())
 
 
 def _spread_rows(rows, used, n_vars):

@@ -9,6 +9,9 @@ from mnpca.persistence import atomic_write
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+__all__ = ["to_networkx", "write_graphml"]
+
+
 def to_networkx(model, side, *, fdr=None):
     """Return a noise network with communities.
 

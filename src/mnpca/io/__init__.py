@@ -1,8 +1,7 @@
 """Data files in, result files out: bounded memory, clear errors, names kept."""
 
-from mnpca.io._folder import check_folder, new_folder
+from mnpca.io._output import check_folder, new_folder, safe_cell, write_csv
 from mnpca.io._table import DataError, Table, listed, quoted
-from mnpca.io._write import safe_cell, write_csv
 from mnpca.io.read import FORMATS, read_table
 
 __all__ = [

@@ -1,17 +1,25 @@
-"""Readers of NumPy and Matrix Market files. Shapes are checked before the numbers are read."""
+"""Readers of NumPy and Matrix Market files. Shapes are checked before the numbers are read.
+
+SciPy reads the header of a Matrix Market file; its reader of the numbers ends the process on some
+damaged files, so the numbers are read here.
+"""
 
 import zipfile
+from typing import Any
 
 import numpy as np
+import scipy.io
 import scipy.sparse as sp
 
-from mnpca.io._market import read_market_values
+from mnpca._typing import FloatArray, PathLike
 from mnpca.io._table import (
     MAX_FILE_BYTES,
     DataError,
+    Reading,
     Table,
     check_matrix,
     check_shape,
+    exact_numbers,
     listed,
     quoted,
 )
@@ -19,9 +27,10 @@ from mnpca.io._table import (
 #: What a dense matrix is called in an NPZ file, in the order in which it is looked for.
 NPZ_NAMES = ("X", "Y", "data", "arr_0")
 _SPARSE_NAMES = {"format", "shape", "data"}
+_FIELDS = ("real", "integer", "unsigned-integer", "pattern", "double")
 
 
-def read_npy(path, reading):
+def read_npy(path: PathLike, reading: Reading) -> Table:
     """Read a two-dimensional array."""
     _no_names(reading, "an NPY file")
     with open(path, "rb") as stream:
@@ -35,7 +44,7 @@ def read_npy(path, reading):
     return Table(check_matrix(np.load(path, allow_pickle=False)))
 
 
-def read_npz(path, reading):
+def read_npz(path: PathLike, reading: Reading) -> Table:
     """Read the matrix of an NPZ file: dense, or sparse as scipy saves it.
 
     Arrays ``row_names`` and ``column_names``, and one with the name of the labels, are used when
@@ -72,19 +81,19 @@ def read_npz(path, reading):
         )
 
 
-def read_mtx(path, reading):
+def read_mtx(path: PathLike, reading: Reading) -> Table:
     """Read a Matrix Market file; zeros that are not stored are zeros."""
     _no_names(reading, "an MTX file")
     return Table(check_matrix(read_market_values(path)))
 
 
-def _no_names(reading, kind):
+def _no_names(reading: Reading, kind: str) -> None:
     reading.only_names(kind)
     if reading.labels is not None:
         raise DataError(f"{kind} has no named columns, so --labels cannot be used with it.")
 
 
-def _npy_shape(file):
+def _npy_shape(file: Any) -> tuple[int, ...]:
     """Shape of an array, from its header alone."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
@@ -94,7 +103,7 @@ def _npy_shape(file):
     return header[0]
 
 
-def _matrix_name(shapes):
+def _matrix_name(shapes: dict[str, tuple[int, ...]]) -> str:
     matrices = [name for name, shape in shapes.items() if len(shape) == 2]
     if not matrices:
         raise DataError(f"not a matrix: no two-dimensional array among {listed(shapes)}.")
@@ -106,7 +115,7 @@ def _matrix_name(shapes):
     return matrices[0]
 
 
-def _sparse_values(path, arrays):
+def _sparse_values(path: PathLike, arrays: Any) -> FloatArray:
     shape = np.atleast_1d(arrays["shape"])
     if shape.shape != (2,):
         raise DataError("not a matrix: the sparse array does not have two dimensions.")
@@ -118,11 +127,15 @@ def _sparse_values(path, arrays):
     return check_matrix(matrix.toarray())
 
 
-def _npz_names(arrays, key, shapes, length, side):
+def _npz_names(
+    arrays: Any, key: str, shapes: dict[str, tuple[int, ...]], length: int, side: str
+) -> list[str] | None:
     return _npz_texts(arrays, key, shapes, length, side).tolist() if key in shapes else None
 
 
-def _npz_texts(arrays, key, shapes, length, side):
+def _npz_texts(
+    arrays: Any, key: str, shapes: dict[str, tuple[int, ...]], length: int, side: str
+) -> Any:
     """Return an array of texts that must have one for every row or column."""
     if shapes[key] != (length,):
         raise DataError(
@@ -134,3 +147,73 @@ def _npz_texts(arrays, key, shapes, length, side):
         raise DataError(
             f"the array {quoted(key)} holds Python objects; save it with .astype(str)."
         ) from error
+
+
+def read_market_values(path: PathLike) -> FloatArray:
+    """Return the dense matrix of a Matrix Market file; entries that are not stored are zero."""
+    n_rows, n_columns, entries, form, field, symmetry = scipy.io.mminfo(path)
+    check_shape(n_rows, n_columns)
+    if field not in _FIELDS:
+        raise DataError(f"the numbers are {field}; real numbers are needed.")
+    if n_rows < 1 or n_columns < 1 or entries > n_rows * n_columns:
+        raise DataError("the header promises more entries than the matrix has cells.")
+    lines = _numbers(path)
+    if form == "array":
+        values = _from_array(lines, n_rows, n_columns, symmetry)
+    else:
+        values = _from_coordinates(lines, n_rows, n_columns, entries, field == "pattern")
+    if symmetry in ("symmetric", "hermitian"):
+        values += np.tril(values, -1).T
+    elif symmetry == "skew-symmetric":
+        values -= np.tril(values, -1).T
+    return values
+
+
+def _numbers(path: PathLike) -> FloatArray:
+    """Return the lines after the one with the sizes, as an array of three columns."""
+    import pandas as pd
+
+    try:
+        frame = pd.read_csv(
+            path,
+            sep=r"\s+",
+            comment="%",
+            header=None,
+            names=[0, 1, 2],
+            dtype=np.float64,
+            **exact_numbers(pd),
+        )
+    except (ValueError, TypeError) as error:
+        raise DataError(f"not a Matrix Market file: {error}.") from error
+    return frame.to_numpy()[1:]
+
+
+def _from_array(lines: FloatArray, n_rows: int, n_columns: int, symmetry: str) -> FloatArray:
+    """Fill the matrix column by column; only the lower triangle where it is symmetric."""
+    values = np.zeros((n_rows, n_columns), order="F")
+    if symmetry == "general":
+        places = np.ones((n_rows, n_columns), dtype=bool)
+    elif n_rows == n_columns:
+        places = np.tri(n_rows, k=-1 if symmetry == "skew-symmetric" else 0, dtype=bool)
+    else:
+        raise DataError("a symmetric matrix must be square.")
+    if len(lines) != places.sum():
+        raise DataError(f"the header promises {places.sum()} numbers, there are {len(lines)}.")
+    values.T[places.T] = lines[:, 0]
+    return values
+
+
+def _from_coordinates(
+    lines: FloatArray, n_rows: int, n_columns: int, entries: int, pattern: bool
+) -> FloatArray:
+    """Add up the entries at their places."""
+    if len(lines) != entries:
+        raise DataError(f"the header promises {entries} entries, there are {len(lines)}.")
+    row, column = lines[:, 0], lines[:, 1]
+    inside = (row >= 1) & (row <= n_rows) & (column >= 1) & (column <= n_columns)
+    if not (inside & (row % 1 == 0) & (column % 1 == 0)).all():
+        raise DataError("an entry has its place outside the matrix.")
+    values = np.zeros((n_rows, n_columns))
+    places = (row.astype(np.intp) - 1, column.astype(np.intp) - 1)
+    np.add.at(values, places, 1.0 if pattern else lines[:, 2])
+    return values

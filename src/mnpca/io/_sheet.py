@@ -4,14 +4,15 @@ import warnings
 import zipfile
 from dataclasses import replace
 
-from mnpca.io._table import DataError, check_shape, quoted
+from mnpca._typing import PathLike
+from mnpca.io._table import DataError, Reading, Table, check_shape, quoted
 from mnpca.io._text import is_data, table_from_cells
 
 #: A sheet takes some fifty times its size in memory while it is read.
 MAX_SHEET_BYTES = 2**29
 
 
-def read_sheet(path, reading):
+def read_sheet(path: PathLike, reading: Reading) -> Table:
     """Read the first sheet of an XLSX file as a text file with the same cells is read."""
     try:
         import openpyxl  # noqa: F401 - pandas reads with it

@@ -1,9 +1,13 @@
 """What a data file becomes, and the limits it must respect."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+
+from mnpca._typing import FloatArray
 
 #: A dense matrix of this many numbers takes 2 GB; a fit needs several copies of it.
 MAX_CELLS = 250_000_000
@@ -13,7 +17,7 @@ MAX_LINE_BYTES = 64 * 2**20
 MAX_FILE_BYTES = 4 * 2**30
 
 
-def exact_numbers(pandas):
+def exact_numbers(pandas: Any) -> dict[str, Any]:
     """Return the options with which pandas reads numbers to the last digit.
 
     Before version 3.1 its default parser reads exponents like 1e4294967000 as wrong numbers, or
@@ -41,13 +45,13 @@ class Reading:
     encoding: str | None = None
     categories: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
             raise DataError(f"--decimal must be a point or a comma, got {quoted(self.decimal)}.")
         if "" in self.strip:
             raise DataError("--strip needs a text to remove from cells, such as %.")
 
-    def only_names(self, kind):
+    def only_names(self, kind: str) -> None:
         """Refuse options that only tables of cells have."""
         for option in ("index", "columns", "drop", "strip", "na", "encoding", "categories"):
             if getattr(self, option):
@@ -82,7 +86,7 @@ class Table:
     notes: tuple[str, ...] = field(default=())
     row_numbers: np.ndarray | None = None
 
-    def transposed(self):
+    def transposed(self) -> "Table":
         """Swap rows and columns; labels belong to rows and cannot follow."""
         if self.labels is not None:
             raise DataError(
@@ -97,12 +101,13 @@ class Table:
             row_numbers=None,
         )
 
-    def with_distinct_columns(self):
+    def with_distinct_columns(self) -> "Table":
         """Give repeated column names a number: data frames and estimators refuse repetitions."""
         names = self.column_names
         if names is None or len(set(names)) == len(names):
             return self
-        taken, seen, distinct = set(names), Counter(), []
+        taken, distinct = set(names), []
+        seen: Counter[str] = Counter()
         for name in names:
             seen[name] += 1
             new = name
@@ -115,28 +120,28 @@ class Table:
         note = f"column names that repeat were numbered: {listed(repeated)}"
         return replace(self, column_names=distinct, notes=(*self.notes, note))
 
-    def frame(self):
+    def frame(self) -> Any:
         """Return the values as a pandas DataFrame, names as index and columns where known."""
         import pandas as pd
 
         return pd.DataFrame(self.values, index=self.row_names, columns=self.column_names)
 
-    def row_name(self, i):
+    def row_name(self, i: int) -> str:
         """Name of a row, or its number counted from 1."""
         return self.row_names[i] if self.row_names is not None else str(i + 1)
 
-    def row_place(self, i):
+    def row_place(self, i: int) -> str:
         """Where a row is found in the file, with its name where it has one."""
         number = i + 1 if self.row_numbers is None else self.row_numbers[i]
         name = "" if self.row_names is None else f" ({quoted(self.row_names[i])})"
         return f"row {number}{name}"
 
-    def column_name(self, j):
+    def column_name(self, j: int) -> str:
         """Name of a column, or its number counted from 1."""
         return self.column_names[j] if self.column_names is not None else str(j + 1)
 
 
-def check_shape(n_rows, n_columns):
+def check_shape(n_rows: int, n_columns: int) -> None:
     """Refuse a matrix that would not fit, before any of it is read."""
     if max(n_rows, 0) * max(n_columns, 0) > MAX_CELLS:
         raise DataError(
@@ -151,7 +156,7 @@ def check_shape(n_rows, n_columns):
         )
 
 
-def check_matrix(values):
+def check_matrix(values: Any) -> FloatArray:
     """Return a two-dimensional real array as float64, or say what it is instead."""
     values = np.asarray(values)
     if values.ndim != 2:
@@ -162,14 +167,14 @@ def check_matrix(values):
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def quoted(name, limit=60):
+def quoted(name: object, limit: int = 60) -> str:
     """Show a name from the data in a message: one line, of bounded length."""
     text = " ".join(str(name).split())
     text = "".join(c if c.isprintable() else "?" for c in text)
     return f"'{text[:limit]}...'" if len(text) > limit else f"'{text}'"
 
 
-def listed(names, limit=5):
+def listed(names: Iterable[object], limit: int = 5) -> str:
     """Show the first few names of a list, and how many more there are."""
     names = list(names)
     shown = ", ".join(quoted(name) for name in names[:limit])

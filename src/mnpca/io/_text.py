@@ -5,10 +5,19 @@ import csv
 import re
 import warnings
 from dataclasses import replace
+from typing import Any
 
-from mnpca.io._cells import to_number
-from mnpca.io._frames import table_from_frame
-from mnpca.io._table import MAX_LINE_BYTES, DataError, check_shape, exact_numbers, quoted
+from mnpca._typing import PathLike
+from mnpca.io._frames import table_from_frame, to_number
+from mnpca.io._table import (
+    MAX_LINE_BYTES,
+    DataError,
+    Reading,
+    Table,
+    check_shape,
+    exact_numbers,
+    quoted,
+)
 
 _CHUNK = 2**20
 #: Lines at the beginning from which delimiter and header are recognized.
@@ -29,7 +38,7 @@ _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f]")
 _NOT_TEXT = "not a text file: it holds bytes that no text has; give it the ending of what it is."
 
 
-def read_text(path, reading):
+def read_text(path: PathLike, reading: Reading) -> Table:
     """Read a delimited text file: comma, semicolon, tab, bar or spaces, with or without a header.
 
     Empty lines, lines of comments (#) and a line such as ``sep=;`` above the table are left out.
@@ -48,14 +57,16 @@ def read_text(path, reading):
     return replace(table, notes=(*notes, *table.notes))
 
 
-def table_from_cells(frame, header, reading):
+def table_from_cells(frame: Any, header: list[str] | None, reading: Reading) -> Table:
     """Make a table of cells whose index holds row numbers; rows without any cell are left out.
 
     The first column holds the row names if it is text, or if the header calls it nothing (as pandas
     and R write it). Empty columns without a name at the end, of a separator after the last cell,
     are left out.
     """
-    notes = () if header is not None else ("no header: the first line is data",)
+    notes: tuple[str, ...] = ()
+    if header is None:
+        notes = ("no header: the first line is data",)
     empty = frame.index[frame.isna().all(axis=1)]
     frame = frame.drop(index=empty)
     if frame.empty:
@@ -83,7 +94,7 @@ def table_from_cells(frame, header, reading):
     return replace(table, notes=(*notes, *table.notes))
 
 
-def check_header(header, width):
+def check_header(header: list[str], width: int) -> None:
     """Refuse a first line that does not name the columns; R leaves out one name."""
     if len(header) < width - 1 or _width(header) == 1 < width - 1:
         raise DataError(
@@ -92,12 +103,12 @@ def check_header(header, width):
         )
 
 
-def _width(cells):
+def _width(cells: list[str]) -> int:
     """Return the number of cells without empty ones at the end."""
     return max((j + 1 for j, cell in enumerate(cells) if cell), default=0)
 
 
-def is_data(cells, reading):
+def is_data(cells: list[str], reading: Reading) -> bool:
     """Tell whether a first line is one of the table, and not its header."""
     present = [cell for cell in cells if cell not in _MISSING and cell not in reading.na]
     numbers = cells[0] != "" and bool(present)
@@ -105,18 +116,18 @@ def is_data(cells, reading):
     return numbers and not _counts(cells)
 
 
-def _is_number(cell, reading):
+def _is_number(cell: str, reading: Reading) -> bool:
     number = to_number(cell, reading)
     return number == number or cell.lower() in ("nan", "-nan", "+nan")
 
 
-def _counts(cells):
+def _counts(cells: list[str]) -> bool:
     """Tell whether cells number the columns, from 0 (as pandas writes them) or from 1."""
     numbers = [str(number) for number in range(len(cells) + 1)]
     return len(cells) > 2 and cells in (numbers[:-1], numbers[1:])
 
 
-def _without_empty_end(frame, header):
+def _without_empty_end(frame: Any, header: list[str] | None) -> tuple[Any, list[str] | None]:
     """Return frame and header without columns at the end that have no name and no cells."""
     names, width = header or [], frame.shape[1]
     while width > 1 and not "".join(names[width - 1 :]) and frame.iloc[:, width - 1].isna().all():
@@ -124,7 +135,9 @@ def _without_empty_end(frame, header):
     return frame.iloc[:, :width], None if header is None else header[:width]
 
 
-def _read_cells(path, delimiter, encoding, reading, *, skip):
+def _read_cells(
+    path: PathLike, delimiter: str, encoding: str, reading: Reading, *, skip: int
+) -> Any:
     import pandas as pd
 
     with warnings.catch_warnings():
@@ -154,7 +167,7 @@ def _read_cells(path, delimiter, encoding, reading, *, skip):
             ) from error
 
 
-def _look_through(path, encoding):
+def _look_through(path: PathLike, encoding: str | None) -> tuple[str, list[str], tuple[str, ...]]:
     """Return the encoding, the first lines, and notes; refuse what is no table.
 
     The file is read in pieces: binary junk, endless lines and tables beyond the limits end here,
@@ -189,7 +202,7 @@ def _look_through(path, encoding):
     return "cp1252", head, (note,)
 
 
-def _by_first_bytes(path):
+def _by_first_bytes(path: PathLike) -> str:
     with open(path, "rb") as stream:
         start = stream.read(2000)
     for mark, name in _BOMS.items():
@@ -204,7 +217,7 @@ def _by_first_bytes(path):
     return "utf-8"
 
 
-def _survey(path, encoding):
+def _survey(path: PathLike, encoding: str) -> list[str]:
     """Return the first lines of a file after a look at all of it."""
     head, lines, line_length, columns = "", 0, 0, 0
     with open(path, encoding=encoding) as stream:  # all line ends become \n
@@ -229,7 +242,7 @@ def _survey(path, encoding):
     return head.split("\n")[:_HEAD]
 
 
-def _without_preamble(head):
+def _without_preamble(head: list[str]) -> tuple[list[str], int, str | None]:
     """Return the lines from the first of the table on, how many were above, and ``sep=``'s mark."""
     for skip, line in enumerate(head):
         text = line.strip("\ufeff\t ,;|")
@@ -243,7 +256,7 @@ def _without_preamble(head):
     raise DataError("the file holds no table: its first lines are empty.")
 
 
-def _first_record(lines):
+def _first_record(lines: list[str]) -> tuple[str, int]:
     """Return the first record and its number of lines, several inside quotation marks."""
     record = lines[0]
     for height in range(1, len(lines) + 1):
@@ -253,7 +266,7 @@ def _first_record(lines):
     raise DataError("a quoted column name is not closed in the first lines.")
 
 
-def _split(record, delimiter):
+def _split(record: str, delimiter: str) -> list[str]:
     if delimiter == r"\s+":
         record, delimiter = " ".join(record.split()), " "
     # Lines inside the quotation marks of a name are joined.
@@ -261,7 +274,7 @@ def _split(record, delimiter):
     return [" ".join(cell.split()) for cell in cells]
 
 
-def _delimiter(lines):
+def _delimiter(lines: list[str]) -> str:
     """Return the mark that divides all of the first lines alike, or the first one best."""
     # A mark inside a quoted name separates nothing.
     bare = [re.sub(r'"[^"]*"', "x", line) for line in lines if line.strip()][:_HEAD]

@@ -4,12 +4,15 @@ import contextlib
 import gzip
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from mnpca._typing import PathLike
 from mnpca.io._arrays import read_mtx, read_npy, read_npz
 from mnpca.io._frames import read_h5ad, read_parquet
 from mnpca.io._sheet import read_sheet
-from mnpca.io._table import MAX_FILE_BYTES, DataError, Reading, quoted
+from mnpca.io._table import MAX_FILE_BYTES, DataError, Reading, Table, quoted
 from mnpca.io._text import read_text
 
 #: Reader of each file ending; every one also as ENDING.gz.
@@ -30,7 +33,7 @@ _SAVED_AS = {".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".sav", ".dta", ".sas
 _MAX_GROWTH = 100
 
 
-def read_table(path, **options):
+def read_table(path: PathLike, **options: Any) -> Table:
     r"""Read a data file as a numeric matrix with names.
 
     Parameters
@@ -103,7 +106,7 @@ def read_table(path, **options):
         ) from error
 
 
-def _check_is_file(path):
+def _check_is_file(path: Path) -> None:
     if path.is_dir():
         raise DataError(f"{quoted(path, 200)} is a folder; name a data file.")
     if not path.exists():
@@ -115,7 +118,7 @@ def _check_is_file(path):
 
 
 @contextlib.contextmanager
-def _decompressed(path):
+def _decompressed(path: Path) -> Iterator[Path]:
     """Give the path itself, or that of a bounded, temporary, unzipped copy."""
     if path.suffix.lower() != ".gz":
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -126,7 +129,8 @@ def _decompressed(path):
         plain = Path(folder) / "data"
         plain = plain.with_suffix(path.with_suffix("").suffix.lower())
         with gzip.open(path, "rb") as zipped, plain.open("wb") as out:
-            shutil.copyfileobj(_Bounded(zipped, path.stat().st_size), out, 2**20)
+            bounded: Any = _Bounded(zipped, path.stat().st_size)
+            shutil.copyfileobj(bounded, out, 2**20)
         yield plain
 
 
@@ -136,11 +140,11 @@ class _Bounded:
     Tables of numbers shrink about tenfold, bombs a thousandfold.
     """
 
-    def __init__(self, stream, zipped_bytes):
+    def __init__(self, stream: Any, zipped_bytes: int) -> None:
         self._stream = stream
         self._left = min(MAX_FILE_BYTES, max(_MAX_GROWTH * zipped_bytes, 2**28))
 
-    def read(self, size):
+    def read(self, size: int) -> bytes:
         chunk = self._stream.read(size)
         self._left -= len(chunk)
         if self._left < 0:

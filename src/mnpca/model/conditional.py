@@ -2,7 +2,7 @@
 
 With A and B the precisions among rows and columns, the missing cells m of E given the observed
 ones o are Gaussian with precision ``P_mm``, P = B kron A, and mean ``-P_mm^-1 P_mo e_o``. P is
-never formed; where both networks are sparse, ``P_mm`` is.
+never formed.
 """
 
 import numpy as np
@@ -10,11 +10,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray, Precision
-from mnpca.model._kernels import links_of_cells, precision_of_cells
 from mnpca.model.sparse import blocks
 
-#: ``P_mm`` is formed where it has at most this many entries per cell of the matrix.
-FORMED_ENTRIES = 4.0
 #: Conditional variances are kept below this multiple of those given all other cells.
 LARGEST_INFLATION = 20.0
 
@@ -28,8 +25,6 @@ class MissingNoise:
     ----------
     missing : bool array of shape (n, p)
         True where nothing was observed.
-    row_precision, col_precision : sparse arrays
-        A and B.
     """
 
     def __init__(
@@ -41,7 +36,6 @@ class MissingNoise:
         self._rows, self._cols = np.nonzero(missing)
         row_weight, col_weight = row_precision.diagonal(), col_precision.diagonal()
         self._weights: FloatArray = row_weight[self._rows] * col_weight[self._cols]
-        self._matrix = self._formed()
 
     @property
     def independent(self) -> bool:
@@ -70,8 +64,6 @@ class MissingNoise:
             Values near the answer.
         tol : float, default=1e-3
             Stop when the gradient has fallen to this share of its size at zero.
-        max_iter : int, default=500
-            Most iterations.
         """
         cells = np.zeros(len(self._rows)) if start is None else start.copy()
         if self.independent:
@@ -107,8 +99,6 @@ class MissingNoise:
             Noise of the observed cells.
         noise : array of shape (n, p)
             A draw of the noise of all cells, see `sample_noise`.
-        tol : float, default=1e-3
-            As in `mean`.
         """
         drawn: FloatArray = noise[self.missing]
         return drawn + self.mean(residual - noise, tol=tol)
@@ -133,37 +123,9 @@ class MissingNoise:
 
     def _times(self, cells: FloatArray) -> FloatArray:
         """Return ``P_mm v``."""
-        if self._matrix is not None:
-            return np.asarray(self._matrix @ cells)
         noise = np.zeros(self.missing.shape)
         noise[self.missing] = cells
         return self._product(noise)[self.missing]
-
-    def _formed(self) -> sp.csr_array | None:
-        """Return ``P_mm``, or None where the networks are too dense for it to be of use."""
-        size, count = self.missing.size, len(self._rows)
-        entries = self.row_precision.nnz * self.col_precision.nnz * (count / max(size, 1)) ** 2
-        if self.independent or entries > FORMED_ENTRIES * size:
-            return None
-        place = np.full(self.missing.shape, -1, np.int32)
-        place[self.missing] = np.arange(count, dtype=np.int32)
-        a, b = self.row_precision, self.col_precision
-        bounds = links_of_cells(
-            self._rows, self._cols, place, a.indptr, a.indices, b.indptr, b.indices
-        )
-        index, value = precision_of_cells(
-            self._rows,
-            self._cols,
-            place,
-            a.indptr,
-            a.indices,
-            a.data,
-            b.indptr,
-            b.indices,
-            b.data,
-            bounds,
-        )
-        return sp.csr_array((value, index, bounds), shape=(count, count))
 
 
 def sample_noise(

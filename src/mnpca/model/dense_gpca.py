@@ -17,15 +17,6 @@ def dense_gpca(
     With A = La La' and B = Lb Lb' it is the SVD of ``La' Y Lb``; the sum of squares of the other
     singular values is what the signal leaves.
 
-    Parameters
-    ----------
-    data : array of shape (n, p)
-        Y.
-    rank : int
-        Number of components.
-    row_precision, col_precision : arrays
-        A and B, positive definite.
-
     Returns
     -------
     signal : Gpca

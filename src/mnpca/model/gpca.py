@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, astype, is_foreign_array, like, namespace, to_numpy
-from mnpca.model.low_rank import LowRank, fix_signs
+from mnpca.model.low_rank import LowRank, components_for_share, fix_signs
 from mnpca.model.metric import Metric, Root, not_semi_definite, orthonormalize
 
 GpcaSolver: TypeAlias = Literal["factor", "krylov", "power"]
@@ -32,6 +32,15 @@ class Gpca(NamedTuple):
     def low_rank(self) -> LowRank:
         """Return the scores U diag(d) and the loadings V."""
         return LowRank(self.left * self.singular_values, self.right)
+
+    def leading(self, share: float) -> "Gpca":
+        """Return the fewest leading components with this share of the squared singular values."""
+        k = components_for_share(self.singular_values, share)
+        return self._replace(
+            left=self.left[:, :k],
+            singular_values=self.singular_values[:k],
+            right=self.right[:, :k],
+        )
 
 
 class CenteredMatrix:
@@ -78,12 +87,6 @@ def gpca(
 
     Parameters
     ----------
-    data : CenteredMatrix of shape (n, p)
-        Y.
-    n_components : int
-        Number of components.
-    row_metric, col_metric : Metric
-        A and B.
     solver : {"factor", "krylov", "power"}, default="factor"
         ``factor``: the SVD of Fa' Y Fb with A = Fa Fa', B = Fb Fb'. ``krylov``: block Krylov
         iterations in the two metrics; products only, all components together. ``power``: the
@@ -93,8 +96,6 @@ def gpca(
         Relative accuracy of the iterative solvers.
     max_iter : int, default=1000
         Rounds of the Krylov solver; iterations per component of the power method.
-    seed : int, default=0
-        Of the random start of the iterative solvers.
     """
     if solver == "factor":
         return _by_factors(data, n_components, row_metric.root(), col_metric.root())
@@ -109,14 +110,14 @@ def truncated_svd(matrix: Any, n_components: int, *, mean: FloatArray | None = N
     The outcome is thin and lives in the host's memory, wherever the matrix does.
     """
     if is_foreign_array(matrix):
-        return _svd_elsewhere(matrix, n_components, mean)
+        return _foreign_svd(matrix, n_components, mean)
     small = min(matrix.shape) <= 500 and not sp.issparse(matrix)
     identity = (Metric(matrix.shape[0]), Metric(matrix.shape[1]))
     data = CenteredMatrix(matrix, mean)
     return gpca(data, n_components, *identity, solver="factor" if small else "krylov")
 
 
-def _svd_elsewhere(matrix: Array, k: int, mean: FloatArray | None) -> Gpca:
+def _foreign_svd(matrix: Array, k: int, mean: FloatArray | None) -> Gpca:
     xp = namespace(matrix)
     centered = astype(matrix, "float64")
     if mean is not None:
@@ -160,7 +161,7 @@ def _by_krylov(
     """Rayleigh-Ritz on the spaces V, Y'AYB V, ..., restarted from the best vectors so far."""
     width = min(k + OVERSAMPLING, min(data.shape))
     right = orthonormalize(_random((data.shape[1], width), seed), col)
-    n_iter, converged, values = 0, False, np.zeros(k)
+    n_iter, converged, values, error = 0, False, np.zeros(k), np.inf
     while not converged and n_iter < max_iter:
         n_iter += 1
         basis = _krylov_basis(data, right, row, col)
@@ -170,11 +171,14 @@ def _by_krylov(
         left, right = left @ u[:, :k], basis @ vt.T[:, :width]
         previous, values = values, np.pad(ritz, (0, k))[:k]
         residual = data.adjoint(row.apply(left)) - right[:, :k] * ritz[:k]
-        error = np.sqrt(np.abs(np.sum(residual * col.apply(residual), axis=0))).max(initial=0.0)
+        size = np.sqrt(np.abs(np.sum(residual * col.apply(residual), axis=0))).max(initial=0.0)
+        previous_error, error = error, size
         moved = np.abs(values - previous).max()
-        # Rounding may keep the residual above a very small tol; the values have settled then.
+        # Rounding may keep the residual above a very small tol; then neither it nor the values
+        # go on falling.
         limit = values.max(initial=0.0)
-        converged = bool(error <= tol * limit or moved <= np.finfo(float).eps * limit)
+        settled = moved <= 100 * np.finfo(float).eps * limit and error > previous_error / 2
+        converged = bool(error <= tol * limit or settled)
     return _finish(data, left, values, right[:, :k], row, col, n_iter, converged)
 
 
@@ -184,10 +188,11 @@ def _krylov_basis(data: CenteredMatrix, block: FloatArray, row: Metric, col: Met
     for _ in range(DEPTH):
         block = data.adjoint(row.apply(data.times(col.apply(block))))
         block = orthonormalize(block, col, against=basis)
-        if block.shape[1] == 0:
-            break
         basis = np.column_stack([basis, block])
-    return basis
+        if block.shape[1] == 0 or basis.shape[1] >= data.shape[1]:
+            break
+    # In a metric of large condition, rounding leaves the later blocks oblique to the earlier ones.
+    return basis if col.is_identity else orthonormalize(basis, col)
 
 
 def _by_power(

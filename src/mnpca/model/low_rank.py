@@ -29,3 +29,9 @@ def fix_signs(scores: FloatArray, loadings: FloatArray) -> LowRank:
     largest = np.argmax(np.abs(loadings), axis=0)
     sign = np.where(loadings[largest, np.arange(loadings.shape[1])] < 0, -1.0, 1.0)
     return LowRank(scores * sign, loadings * sign)
+
+
+def components_for_share(singular_values: FloatArray, share: float) -> int:
+    """Return how many leading components have this share of the squared singular values."""
+    cumulative = np.cumsum(singular_values**2)
+    return int(np.searchsorted(cumulative, share * cumulative[-1:].sum())) + 1

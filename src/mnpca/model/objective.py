@@ -10,6 +10,7 @@ from mnpca._typing import FloatArray
 from mnpca.engines.arrays import inner, is_foreign_array, like, namespace
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import logdet, repeated
+from mnpca.model.sparse_data import weighted_norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +24,6 @@ class Penalty:
         network of that side off, so that its precision stays the identity, unless `free`.
     diagonal : bool
         Whether the diagonals are penalized too.
-    ridge : float
-        Weight of ``tr(X'AX) + tr(W'BW)``.
     free : bool
         Whether a weight of 0 is no penalty instead: maximum likelihood, for several matrices.
     scale_free : bool
@@ -93,12 +92,6 @@ def objective(
     ----------
     data : array of shape (n, p), or of several matrices (n_matrices * n, p)
         Y.
-    signal : LowRank
-        X and W.
-    row_precision, col_precision : sparse arrays
-        A and B.
-    penalty : Penalty
-        Weights.
     """
     n, p = row_precision.shape[0], data.shape[1]
     row_logdet, col_logdet = logdet(row_precision) / n, logdet(col_precision) / p
@@ -120,9 +113,8 @@ def misfit(
     ridge: float,
 ) -> float:
     """Return the part that sees the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
-    residual = data - signal.dense()
-    weighted = repeated(row_precision, data.shape[0]) @ residual
-    total = inner(weighted, residual @ col_precision)
+    rows = repeated(row_precision, data.shape[0])
+    total = weighted_norm(data, signal, rows, col_precision)
     if ridge:
         total += ridge * sum(sizes(signal, row_precision, col_precision))
     return total / math.prod(data.shape)

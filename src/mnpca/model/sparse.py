@@ -1,5 +1,6 @@
 """Linear algebra on sparse precisions, one connected component at a time."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -77,3 +78,11 @@ def logdet(precision: sp.csr_array) -> float:
     if (diagonal[alone] <= 0).any():
         raise np.linalg.LinAlgError("a diagonal entry is not positive")
     return total + float(np.log(diagonal[alone]).sum())
+
+
+def normalize_gauge(
+    row_precision: sp.csr_array, col_precision: sp.csr_array
+) -> tuple[sp.csr_array, sp.csr_array]:
+    """Scale the pair so that ``logdet A = 0``, the gauge in which fits are reported."""
+    scale = math.exp(logdet(row_precision) / row_precision.shape[0])
+    return sp.csr_array(row_precision / scale), sp.csr_array(col_precision * scale)

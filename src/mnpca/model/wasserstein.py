@@ -113,8 +113,6 @@ def wide_gradient(moved: Array, parts: Spectrum, slope: Array) -> Array:
     ----------
     moved : array of shape (p, p)
         E'A E R', or Y'A Y R' where `parts` leaves the signal's directions out.
-    parts, slope
-        As for `tall_gradient`.
     """
     # E'Q'U = E'AER'V diag(1/s), which needs neither Q nor U.
     turned = moved @ parts.vectors / parts.singular_values

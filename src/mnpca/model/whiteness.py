@@ -38,8 +38,6 @@ class Whiteness:
     row_correlation, col_correlation : float
         Root mean square correlation between rows (columns) of Z beyond what chance gives. Zero
         for white noise.
-    row_linked, col_linked : float
-        Share of the pairs of rows (columns) whose correlation would call for an edge.
     spectrum_distance : float
         Largest difference between the distribution of the squared singular values of Z and the
         Marchenko-Pastur law (Kolmogorov's distance). Zero for white noise.
@@ -51,8 +49,6 @@ class Whiteness:
 
     row_correlation: float
     col_correlation: float
-    row_linked: float
-    col_linked: float
     spectrum_distance: float
     largest_singular_value: float
     n_rows: int
@@ -108,16 +104,8 @@ def whiteness(
 
     Parameters
     ----------
-    observed : array or Engine of shape (n, p)
-        Y.
-    mean, low_rank
-        The fitted mean row and signal.
-    row_precision, col_precision : sparse arrays
-        A and B.
     n_repeats : int
         Number of matrices in Y; A covers all their rows.
-    seed : int
-        Of the sample of rows and columns.
     """
     engine = engine_for(observed)
     n, p = engine.shape
@@ -136,18 +124,44 @@ def whiteness(
     singular_values = singular_values[: min(n_free, p_free)] / max(size, np.finfo(float).tiny)
     taken_copies = max(len(rows) * n_repeats // n, 1)
     alike = np.concatenate(np.split(whitened, taken_copies), axis=1)
-    row_correlation, row_linked = _correlation(alike, p_free * taken_copies, taken_rows / n_repeats)
-    col_correlation, col_linked = _correlation(whitened.T, n_free, taken_cols)
     return Whiteness(
-        row_correlation=row_correlation,
-        col_correlation=col_correlation,
-        row_linked=row_linked,
-        col_linked=col_linked,
+        row_correlation=_excess_correlation(alike, p_free * taken_copies, taken_rows / n_repeats),
+        col_correlation=_excess_correlation(whitened.T, n_free, taken_cols),
         spectrum_distance=marchenko_pastur_distance(singular_values, n_free, p_free),
         largest_singular_value=float(singular_values[0] / (np.sqrt(n_free) + np.sqrt(p_free))),
         n_rows=len(whitened),
         n_cols=whitened.shape[1],
     )
+
+
+def whiten(
+    matrix: FloatArray, row_precision: sp.csr_array, col_precision: sp.csr_array
+) -> FloatArray:
+    """Return ``Fa' M Fb`` with A = Fa Fa' and B = Fb Fb', white if M is MN(0, inv A, inv B)."""
+    for precision in (row_precision, col_precision):
+        precision = sp.csr_array(precision)
+        white = np.sqrt(precision.diagonal())[:, None] * matrix
+        for items, block in blocks(precision):
+            white[items] = np.linalg.cholesky(block).T @ matrix[items]
+        matrix = white.T
+    return matrix
+
+
+def marchenko_pastur(singular_values: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """Density of the singular values of a white n x p matrix with unit variance.
+
+    With m <= M the two dimensions and t = s^2 / M, the density of t is
+    ``sqrt((t+ - t)(t - t-)) / (2 pi (m/M) t)`` between ``t± = (1 ± sqrt(m/M))^2``.
+    """
+    small, large = sorted(shape)
+    ratio = small / large
+    values = np.asarray(singular_values, dtype=float)
+    t = values**2 / large
+    lower, upper = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
+    inside = np.maximum((upper - t) * (t - lower), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        density = np.sqrt(inside) / (2 * np.pi * ratio * t)
+    return np.asarray(np.where(t > 0, density, 0.0) * 2 * values / large)
 
 
 def marchenko_pastur_distance(singular_values: FloatArray, n: int, p: int) -> float:
@@ -174,25 +188,27 @@ def _marchenko_pastur_cdf(x: FloatArray, ratio: float, points: int = 2001) -> Fl
     return law
 
 
-def _correlation(items: FloatArray, n_observations: int, taken: float) -> tuple[float, float]:
-    """Correlations between the rows of a matrix: their size beyond chance, and how many are large.
+def correlation_matrix(items: FloatArray) -> FloatArray:
+    """Return the correlations between the rows of a matrix, without centering."""
+    length = np.linalg.norm(items, axis=1, keepdims=True)
+    unit = items / np.maximum(length, np.finfo(float).tiny)
+    return np.asarray(unit @ unit.T)
 
-    The first is ``sqrt(mean r^2 - 1/m)``, the second the share of pairs above
-    ``1.75 sqrt(log q / m)``, the threshold of the graph step. White noise of q items less t
-    directions at random has mean square correlation ``t / (q - 1) / (q - t)`` on top.
+
+def _excess_correlation(items: FloatArray, n_observations: int, taken: float) -> float:
+    """Return ``sqrt(mean r^2 - 1/m)`` of the rows of a matrix: their correlation beyond chance.
+
+    White noise of q items less t directions at random has mean square correlation
+    ``t / (q - 1) / (q - t)`` on top.
     """
     q = len(items)
     if q < 2:
-        return 0.0, 0.0
-    norms = np.linalg.norm(items, axis=1, keepdims=True)
-    unit = items / np.maximum(norms, np.finfo(float).tiny)
-    squares = (unit @ unit.T) ** 2
+        return 0.0
+    squares = correlation_matrix(items) ** 2
     np.fill_diagonal(squares, 0.0)
-    n_pairs = q * (q - 1)
-    excess = float(squares.sum()) / n_pairs - 1.0 / n_observations
+    excess = float(squares.sum()) / (q * (q - 1)) - 1.0 / n_observations
     excess -= taken / ((q - 1) * max(q - taken, 1))
-    threshold = 1.75**2 * np.log(q) / items.shape[1]
-    return float(np.sqrt(max(excess, 0.0))), float(np.sum(squares > threshold)) / n_pairs
+    return float(np.sqrt(max(excess, 0.0)))
 
 
 def _varying(items: FloatArray) -> FloatArray:

@@ -110,3 +110,20 @@ def noise_from_gram(
     conditional = pooled_variances(variances / graph.diagonal, n_observations)
     scale = sp.diags_array(1.0 / np.sqrt(graph.diagonal * conditional))
     return AxisPrecision.from_precision(sp.csr_array(scale @ graph.precision() @ scale))
+
+
+def structure_of(side: AxisPrecision) -> Structure:
+    """Return the structure that a precision turned out to have."""
+    if not side.is_diagonal:
+        return "graph"
+    return "identity" if np.ptp(side.weights) <= 1e-9 * side.weights.max() else "diagonal"
+
+
+def simpler_structures(side: AxisPrecision) -> list[Structure]:
+    """Return the structures that a precision could have had with fewer parameters."""
+    simpler: dict[Structure, list[Structure]] = {
+        "graph": ["diagonal", "identity"],
+        "diagonal": ["identity"],
+        "identity": [],
+    }
+    return simpler[structure_of(side)]

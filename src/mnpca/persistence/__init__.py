@@ -7,19 +7,19 @@ A file is one zip archive, its members stored and not compressed:
 
 Nothing in a file is executed: the tree holds plain values and a fixed list of types
 (`_values.py`), arrays are read without pickle, and whoever reads the tree looks classes up in a
-table of its own. A file is either written whole or not at all (`_atomic.py`), and a file that is
-truncated, altered, foreign, oversized or from a later version raises `ModelFileError`
-(`_archive.py`).
+table of its own. A file is written whole or not at all. One that is truncated, altered, foreign,
+oversized or from a later version raises `ModelFileError` (`_archive.py`).
 """
 
 from mnpca.persistence._archive import (
     SCHEMA,
     ModelFileError,
+    atomic_write,
     looks_like,
     read_document,
+    remove_leftovers,
     write_document,
 )
-from mnpca.persistence._atomic import atomic_write, remove_leftovers
 from mnpca.persistence._values import fingerprint
 
 __all__ = [

@@ -1,17 +1,20 @@
-"""The container: a zip archive of one JSON document and its arrays, read with suspicion."""
+"""The container: a zip archive, written whole or not at all and read with suspicion."""
 
+import contextlib
 import io
 import json
 import math
 import os
 import re
+import secrets
+import shutil
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from mnpca.persistence._atomic import atomic_write
 from mnpca.persistence._values import Decoder, Encoder
 
 SCHEMA = 1
@@ -165,7 +168,7 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
     return members
 
 
-def _checked_document(document: Any, kind: str) -> dict[str, Any]:
+def _checked_document(document: Any, kind: str) -> Any:
     """Check what the document says it is, and bring it to the current schema."""
     if not isinstance(document, dict) or document.get("format") != "mnpca":
         raise ModelFileError("it is not an mnpca file.")
@@ -212,3 +215,62 @@ def _read_array(member: Any, size: int) -> Any:
     if dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
         raise ModelFileError("an array of truth values holds other values.")
     return flat.reshape(shape, order="F" if fortran else "C")
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that takes its name only once all of it is on the disk.
+
+    The bytes go to a temporary file in the same folder, which is flushed to the disk and then
+    renamed over `path`. Whatever happens before the rename (an exception, a full disk, a killed
+    process) leaves an older file of that name as it was.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from mnpca.persistence import atomic_write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(os.path.join(folder, "a.bin")) as file:
+    ...         _ = file.write(b"abc")
+    ...     os.listdir(folder)
+    ['a.bin']
+    """
+    # A link keeps pointing at the file that the new content goes to.
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"The folder of {str(path)!r} does not exist; create it first.")
+    if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null
+        raise FileExistsError(f"{str(path)!r} exists and is not a file; name a file.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():  # what others may not read stays so
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove the temporary files that killed writers of `path` left behind."""
+    target = Path(os.path.realpath(path))
+    for entry in target.parent.glob(".*.part"):
+        stem = entry.name.removesuffix(".part").rpartition(".")[0]
+        if stem == f".{target.name}":
+            entry.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut; Windows offers no such call on folders."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

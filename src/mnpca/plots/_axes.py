@@ -1,18 +1,20 @@
 """What the displays share."""
 
 #: Colors that stay apart for most kinds of color vision (after Okabe and Ito).
+from typing import Any
+
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5e4fa2", "#8c6d31")
 MUTED = "#9aa0a6"
 
 
-def axes(ax):
+def axes(ax: Any) -> Any:
     """Return the given axes, or those of a new figure."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(layout="constrained")[1] if ax is None else ax
 
 
-def count_along(ax, name):
+def count_along(ax: Any, name: str) -> None:
     """Let the first axis count whole things: iterations, components."""
     from matplotlib.ticker import MaxNLocator
 

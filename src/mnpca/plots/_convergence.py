@@ -1,5 +1,7 @@
 """The objective along a fit."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,17 +33,17 @@ class ConvergenceDisplay:
     >>> display = ConvergenceDisplay.from_estimator(model).plot()
     """
 
-    def __init__(self, objective, *, converged=True):
+    def __init__(self, objective: Any, *, converged: bool = True) -> None:
         self.objective = np.asarray(objective, dtype=float)
         self.converged = converged
 
     @classmethod
-    def from_estimator(cls, estimator):
+    def from_estimator(cls, estimator: Any) -> Self:
         """Take the history of a fitted estimator."""
         check_is_fitted(estimator)
         return cls(estimator.objective_history_, converged=estimator.converged_)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the history; keyword arguments go to ``Axes.plot``."""
         ax = axes(ax)
         number = np.arange(1, len(self.objective) + 1)

@@ -1,9 +1,15 @@
 """Places for the nodes of a network, by forces between them."""
 
+from typing import Any
+
 import numpy as np
 
+from mnpca._typing import FloatArray
 
-def force_layout(first, second, n_nodes, *, n_iter=250, seed=0):
+
+def force_layout(
+    first: Any, second: Any, n_nodes: int, *, n_iter: int = 250, seed: int = 0
+) -> FloatArray:
     """Place nodes so that joined ones come close and others keep apart.
 
     Fruchterman and Reingold's forces and cooling, with a pull to the center that keeps separate

@@ -1,12 +1,16 @@
 """A noise network as a drawing of its strongest edges, or as a matrix."""
 
 from numbers import Integral
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mnpca.diagnostics import communities, item_names, network_edges, network_order
+from mnpca._typing import IntArray
+from mnpca.diagnostics import Edges, communities, item_names, network_edges, network_order
 from mnpca.plots._axes import COLOURS, MUTED, axes
 from mnpca.plots._layout import force_layout
+from mnpca.plots._scores import MAX_LEVELS
 
 
 class NoiseGraphDisplay:
@@ -41,14 +45,16 @@ class NoiseGraphDisplay:
     >>> display = NoiseGraphDisplay.from_estimator(model, "columns").plot(max_edges=20)
     """
 
-    def __init__(self, edges, names, side, *, labels=None):
+    def __init__(self, edges: Edges, names: list[str], side: str, *, labels: Any = None) -> None:
         self.edges = edges
         self.names = names
         self.side = side
         self.labels = labels
 
     @classmethod
-    def from_estimator(cls, estimator, side="columns", *, labels=None):
+    def from_estimator(
+        cls, estimator: Any, side: str | int = "columns", *, labels: Any = None
+    ) -> Self:
         """Take the network of one side (of a tensor: of one axis) from a fitted estimator."""
         if not isinstance(side, str | Integral):
             raise TypeError(
@@ -59,7 +65,14 @@ class NoiseGraphDisplay:
         edges, names = network_edges(estimator, side), item_names(estimator, side)
         return cls(edges, names, side if isinstance(side, str) else f"axis {side}", labels=labels)
 
-    def plot(self, ax=None, *, kind="graph", max_edges=150, names="auto"):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        kind: str = "graph",
+        max_edges: int = 150,
+        names: bool | str = "auto",
+    ) -> Self:
         """Draw the network.
 
         Parameters
@@ -67,7 +80,7 @@ class NoiseGraphDisplay:
         ax : matplotlib axes, default=None
             Where to draw; a new figure if None.
         kind : {"graph", "matrix"}, default="graph"
-            Nodes and lines, or the matrix of partial correlations.
+            Nodes and lines, or the matrix of partial correlations of the items that have an edge.
         max_edges : int, default=150
             Strongest edges to draw in the graph; the title says how many there are.
         names : bool or "auto", default="auto"
@@ -83,7 +96,7 @@ class NoiseGraphDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _plot_graph(self, ax, max_edges, names):
+    def _plot_graph(self, ax: Any, max_edges: int, names: bool | str) -> None:
         from matplotlib.collections import LineCollection
 
         shown = self.edges.strongest(max_edges)
@@ -93,7 +106,7 @@ class NoiseGraphDisplay:
         places = force_layout(first, second, len(nodes))
         size = np.abs(shown.partial_correlation)
         lines = LineCollection(
-            np.stack([places[first], places[second]], axis=1),
+            list(np.stack([places[first], places[second]], axis=1)),
             linewidths=0.5 + 3 * size,
             colors=[COLOURS[0] if r > 0 else COLOURS[1] for r in shown.partial_correlation],
             alpha=0.7,
@@ -101,26 +114,38 @@ class NoiseGraphDisplay:
         )
         ax.add_collection(lines)
         group = self._groups()[nodes]
-        color = [MUTED if g < 0 else COLOURS[g % len(COLOURS)] for g in group]
-        ax.scatter(places[:, 0], places[:, 1], s=26, color=color, edgecolor="white", zorder=2)
+        for each in np.unique(group):
+            color = MUTED if each < 0 else COLOURS[each % len(COLOURS)]
+            at = places[group == each]
+            name = None if self.labels is None else _written(np.unique(self._label_texts())[each])
+            ax.scatter(*at.T, s=26, color=color, edgecolor="white", zorder=2, label=name)
+        if self.labels is not None and 0 < len(np.unique(group)) <= MAX_LEVELS:
+            ax.legend(frameon=False, fontsize=7)
         if names is True or (names == "auto" and len(nodes) <= 40):
             for place, node in zip(places, nodes, strict=True):
-                # A dollar sign would start a formula.
-                text = self.names[node].replace("$", r"\$")[:24]
-                ax.annotate(text, place, (3, 3), textcoords="offset points", fontsize=7)
+                ax.annotate(
+                    _written(self.names[node]),
+                    place,
+                    (3, 3),
+                    textcoords="offset points",
+                    fontsize=7,
+                )
         total = len(self.edges)
         count = f"{total or 'no'}" if len(shown) == total else f"{len(shown)} strongest of {total}"
         ax.set_title(f"{count} edge{'s' * (total != 1)} among {self.side}")
         ax.set_axis_off()
         ax.margins(0.08)
 
-    def _plot_matrix(self, ax):
+    def _plot_matrix(self, ax: Any) -> None:
         self.n_shown_ = len(self.edges)
         order = network_order(communities(self.edges), self.labels)
-        place = np.argsort(order)
+        order = order[self.edges.degree()[order] > 0]
+        place = np.zeros(self.edges.n_items, dtype=int)
+        place[order] = np.arange(len(order))
         first, second = place[self.edges.first], place[self.edges.second]
         value = self.edges.partial_correlation
-        size = max(2.0, 30_000 / max(self.edges.n_items, 1) ** 1.5)
+        joined = max(len(order), 1)
+        size = max(2.0, 30_000 / joined**1.5)
         dots = ax.scatter(
             np.concatenate([first, second]),
             np.concatenate([second, first]),
@@ -132,13 +157,23 @@ class NoiseGraphDisplay:
             vmax=1,
             linewidths=0,
         )
-        ax.set_xlim(-0.5, self.edges.n_items - 0.5)
-        ax.set_ylim(self.edges.n_items - 0.5, -0.5)
+        ax.set_xlim(-0.5, joined - 0.5)
+        ax.set_ylim(joined - 0.5, -0.5)
         ax.set_aspect("equal")
         ax.set_title(f"partial correlations among {self.side}")
         ax.figure.colorbar(dots, ax=ax, shrink=0.8)
 
-    def _groups(self):
+    def _groups(self) -> IntArray:
         if self.labels is None:
             return communities(self.edges)
-        return np.unique(np.asarray(self.labels).astype(str), return_inverse=True)[1]
+        return np.unique(self._label_texts(), return_inverse=True)[1]
+
+    def _label_texts(self) -> NDArray[np.str_]:
+        return np.asarray(self.labels).astype(str)
+
+
+def _written(name: str, length: int = 24) -> str:
+    """Return a name without its middle where it is long; a dollar sign starts no formula."""
+    if len(name) > length:
+        name = f"{name[: length - 10]}…{name[-9:]}"
+    return name.replace("$", r"\$")

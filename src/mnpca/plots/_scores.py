@@ -1,8 +1,11 @@
 """Scores of samples on two components."""
 
+from typing import Any, Self
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca._typing import FloatArray
 from mnpca.estimators._array_api import on_host
 from mnpca.plots._axes import COLOURS, axes
 
@@ -40,14 +43,29 @@ class ScoresDisplay:
     >>> display = ScoresDisplay.from_estimator(model, data.Y, labels=data.labels).plot()
     """
 
-    def __init__(self, scores, *, labels=None, components=(0, 1), title=None):
+    def __init__(
+        self,
+        scores: FloatArray,
+        *,
+        labels: Any = None,
+        components: tuple[int, int] = (0, 1),
+        title: str | None = None,
+    ) -> None:
         self.scores = scores
         self.labels = labels
         self.components = components
         self.title = title
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, labels=None, components=(0, 1), title=None):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *,
+        labels: Any = None,
+        components: tuple[int, int] = (0, 1),
+        title: str | None = None,
+    ) -> Self:
         """Take the scores of X from a fitted estimator with ``transform``."""
         check_is_fitted(estimator)
         scores = np.asarray(on_host(estimator.transform(X)))
@@ -55,7 +73,7 @@ class ScoresDisplay:
             title = type(estimator).__name__
         return cls(scores, labels=labels, components=components, title=title)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the scatter; keyword arguments go to ``Axes.scatter``.
 
         With a single component the second axis is the position in the data.
@@ -79,7 +97,9 @@ class ScoresDisplay:
         return self
 
     @staticmethod
-    def _plot_groups(ax, first, second, labels, options):
+    def _plot_groups(
+        ax: Any, first: FloatArray, second: FloatArray, labels: Any, options: dict[str, Any]
+    ) -> None:
         # Missing labels among text are a group of their own.
         labels = labels.astype(str) if labels.dtype == object else labels
         groups, group = np.unique(labels, return_inverse=True)
@@ -93,7 +113,7 @@ class ScoresDisplay:
             ax.scatter(first[chosen], second[chosen], label=str(name), **{**style, **options})
         ax.legend(frameon=False)
 
-    def _checked_labels(self):
+    def _checked_labels(self) -> Any:
         if self.labels is None:
             return None
         labels = np.asarray(self.labels)
@@ -103,7 +123,7 @@ class ScoresDisplay:
             )
         return labels
 
-    def _coordinates(self):
+    def _coordinates(self) -> tuple[Any, Any]:
         count = self.scores.shape[1]
         if count == 0:
             raise ValueError("the fit has no component: there are no scores to draw.")

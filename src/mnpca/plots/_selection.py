@@ -1,8 +1,10 @@
 """How many components stand above the noise."""
 
+from typing import Any, Self
+
 import numpy as np
 
-from mnpca.diagnostics import scree, training_view
+from mnpca.diagnostics import Scree, scree, training_view
 from mnpca.plots._axes import COLOURS, MUTED, axes, count_along
 
 
@@ -29,15 +31,15 @@ class SelectionDisplay:
     >>> display = SelectionDisplay.from_estimator(model, data.Y).plot()
     """
 
-    def __init__(self, scree):
+    def __init__(self, scree: Scree) -> None:
         self.scree = scree
 
     @classmethod
-    def from_estimator(cls, estimator, X, *, count=20):
+    def from_estimator(cls, estimator: Any, X: Any, *, count: int = 20) -> Self:
         """Take the leading singular values of the training data X."""
         return cls(scree(*training_view(estimator, X), count=count))
 
-    def plot(self, ax=None):
+    def plot(self, ax: Any = None) -> Self:
         """Draw the two screes; the edge of the noise is 1."""
         ax = axes(ax)
         number = np.arange(1, len(self.scree.generalized) + 1)

@@ -1,8 +1,11 @@
 """The residual before and after the noise networks are taken out."""
 
+from typing import Any, Self
+
 import numpy as np
 
-from mnpca.diagnostics import correlations, marchenko_pastur, training_view, whiten
+from mnpca._typing import FloatArray
+from mnpca.diagnostics import Correlations, correlations, marchenko_pastur, training_view, whiten
 from mnpca.plots._axes import COLOURS, MUTED, axes
 
 
@@ -29,19 +32,19 @@ class WhitenessDisplay:
     >>> display = WhitenessDisplay.from_estimator(model, data.Y).plot()
     """
 
-    def __init__(self, before, after):
+    def __init__(self, before: Correlations, after: Correlations) -> None:
         self.before = before
         self.after = after
 
     @classmethod
-    def from_estimator(cls, estimator, X):
+    def from_estimator(cls, estimator: Any, X: Any) -> Self:
         """Take the residual of the training data X from a fitted estimator."""
         model, X = training_view(estimator, X)
         residual = X - model.denoise()
         whitened = whiten(residual, model.row_precision_, model.col_precision_)
         return cls(correlations(residual), correlations(whitened))
 
-    def plot(self, ax=None, *, kind="singular values"):
+    def plot(self, ax: Any = None, *, kind: str = "singular values") -> Self:
         """Draw one of the three comparisons.
 
         Parameters
@@ -64,7 +67,7 @@ class WhitenessDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _plot_values(self, ax):
+    def _plot_values(self, ax: Any) -> None:
         before, after = self.before.singular_values, self.after.singular_values
         shape = self.after.shape
         top = 1.05 * max(before[0], after[0], sum(np.sqrt(shape)))
@@ -75,7 +78,7 @@ class WhitenessDisplay:
         ax.set_xlabel("singular value")
         ax.set_title("singular values of the residual")
 
-    def _plot_correlations(self, ax, kind):
+    def _plot_correlations(self, ax: Any, kind: str) -> None:
         attribute = "row_correlations" if kind == "rows" else "column_correlations"
         before, after = getattr(self.before, attribute), getattr(self.after, attribute)
         spread = 1 / np.sqrt(self.after.shape[1] if kind == "rows" else self.after.shape[0])
@@ -88,7 +91,7 @@ class WhitenessDisplay:
         ax.set_title(f"correlations of {kind} of the residual")
 
     @staticmethod
-    def _histograms(ax, before, after, bins):
+    def _histograms(ax: Any, before: FloatArray, after: FloatArray, bins: FloatArray) -> None:
         # Values beyond the axis are counted in its last bars.
         ends = bins[0], bins[-1]
         options = {"bins": bins, "density": True}

@@ -4,6 +4,8 @@ import datetime
 import importlib.metadata
 import platform
 
+import numpy as np
+
 import mnpca
 
 _NO_EDGES = {
@@ -54,6 +56,79 @@ def cards(document, seconds):
     return figures
 
 
+def conclusions(document):
+    """Return what to conclude from each figure, in a sentence or two."""
+    scree, whiteness = document["scree"], document["whiteness"]
+    white = document["noise"]["white"]  # the verdict of the model check comes first
+    figures = {"scores": _scores_words(document["scores"]), "rank": _rank_words(scree)}
+    for side, network in document["networks"].items():
+        figures[side] = _network_words(side, network)
+        left = whiteness[side]["beyond"][1]
+        figures[f"white_{side}"] = (
+            f"The {side} are as uncorrelated as those of white noise."
+            if white or left < 0.01
+            else f"Some correlation among {side} is left that the noise model does not hold."
+        )
+    values = whiteness["values"]
+    figures["white_values"] = (
+        "Nothing is left that stands out like a component."
+        if white or values["largest"][1] < 1.1 * values["edge"]
+        else "A direction is left that stands above white noise: try more components."
+    )
+    return figures
+
+
+def _scores_words(scores):
+    if not scores["mnpca"]:
+        return "No component stands above the noise, so what PCA shows is noise."
+    ours, theirs = (np.array(scores[name][:2], dtype=float).T for name in ("mnpca", "pca"))
+    bases = [np.linalg.qr(x - x.mean(axis=0))[0] for x in (ours, theirs)]
+    same = float(np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)[-1])
+    verdict = (
+        "so PCA shows the same"
+        if same > 0.9
+        else "so the noise hides a part of the signal from PCA"
+        if same > 0.5
+        else "so what PCA shows is mostly correlated or unequal noise"
+    )
+    return (
+        f"The two pictures correlate at {same:.2f} in the direction that they share least, "
+        f"{verdict}."
+    )
+
+
+def _rank_words(scree):
+    values = scree["generalized"], scree["plain"]
+    above, plain = (sum(value > 1 for value in side) for side in values)
+    kept, chosen = scree["kept"], _rank_remark(scree)
+    words = (
+        f"After whitening, {above or 'none'} of the first {len(values[0])} singular values "
+        f"{'stands' if above == 1 else 'stand'} above the noise edge; {kept or 'none'} "
+        f"{'is' if kept == 1 else 'are'} kept ({chosen})."
+    )
+    if plain > above:
+        words += f" Without whitening {plain} do: such noise looks like signal to PCA."
+    return words
+
+
+def _network_words(side, network):
+    """Return what the drawing and the heat map say."""
+    if not network["n_edges"]:
+        return ""
+    if network["within"] is None:
+        count = network["n_communities"]
+        return (
+            f"The joined {side} form {count:,} {'community' if count == 1 else 'communities'}. "
+            "Members of one share noise that no component holds."
+        )
+    within, chance = network["within"]
+    follows = "follows" if within > 2 * chance else "does not follow"
+    return (
+        f"{_percent(within)} of the edges join {side} of one label, against {_percent(chance)} of "
+        f"all pairs: the noise {follows} the labels."
+    )
+
+
 def settings(model, scaled):
     """Return the estimator's parameters as text."""
     params = {name: _text(value) for name, value in model.get_params(deep=False).items()}
@@ -82,7 +157,7 @@ def _signal_sentence(n, p, kept):
 
 def _noise_sentence(noise, rows, columns):
     if rows["n_edges"] == columns["n_edges"] == 0:
-        equal = set(noise["structures"] or ["diagonal"]) == {"identity"}
+        equal = set(noise["structures"].values()) == {"identity"}
         return _NO_EDGES["identity" if equal else "diagonal"]
     pairs = " and ".join(
         f"{counted(network['n_edges'], 'pair')} of {side}"

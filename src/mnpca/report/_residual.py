@@ -45,7 +45,7 @@ def noise_section(model):
     """Return what the estimator itself says about its noise model, where it does."""
     noise, check = getattr(model, "noise_", None), getattr(model, "model_check_", None)
     return {
-        "structures": None if noise is None else [side["structure"] for side in noise.values()],
+        "structures": {} if noise is None else {name: s["structure"] for name, s in noise.items()},
         "why": {} if noise is None else {name: side["why"] for name, side in noise.items()},
         "choice": getattr(model, "choice_", None),
         "white": None if check is None else check["white"],

@@ -3,9 +3,9 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca.diagnostics import training_view
+from mnpca.diagnostics import learned_groups, training_view
 from mnpca.estimators._array_api import on_host
-from mnpca.report._facts import cards, settings, story, versions
+from mnpca.report._facts import cards, conclusions, settings, story, versions
 from mnpca.report._networks import network_section
 from mnpca.report._residual import (
     convergence_section,
@@ -16,11 +16,20 @@ from mnpca.report._residual import (
 from mnpca.report._scores import loadings_section, scores_section
 
 #: Version of the document; a report is only rendered from one it knows.
-SCHEMA = 1
+SCHEMA = 2
 
 
 def collect(
-    model, X, *, labels=None, label_name=None, scaled=False, source=None, notes=(), seconds=None
+    model,
+    X,
+    *,
+    labels=None,
+    label_name=None,
+    column_labels=None,
+    scaled=False,
+    source=None,
+    notes=(),
+    seconds=None,
 ):
     """Gather what the report shows about a fit.
 
@@ -31,9 +40,12 @@ def collect(
     X : array-like of shape (n, p)
         The training data.
     labels : array of shape (n,), default=None
-        Group or value of each row, for colors and order.
+        Group or value of each row, for colors and order; by default the groups that the fit
+        learned, where there are any.
     label_name : str, default=None
         What the labels are.
+    column_labels : array of shape (p,), default=None
+        Group of each column, for colors and order of their network.
     scaled : bool, default=False
         Compare with PCA of the columns scaled to unit variance.
     source : str, default=None
@@ -53,9 +65,13 @@ def collect(
         raise TypeError(f"{type(model).__name__} has no components, so there is no report of it.")
     given = np.asarray(on_host(X), dtype=float)
     model, X = training_view(model, given)
-    labels = None if labels is None else np.asarray(labels)
-    if labels is not None and labels.shape != X.shape[:1]:
-        raise ValueError(f"labels must be {len(X)} values, one per row, and have {labels.shape}.")
+    if labels is None:
+        labels = learned_groups(model, "rows")
+        label_name = None if labels is None else "learned group"
+    if column_labels is None:
+        column_labels = learned_groups(model, "columns")
+    labels = _checked(labels, "labels", len(X), "row")
+    column_labels = _checked(column_labels, "column_labels", X.shape[1], "column")
     document = {
         "schema": SCHEMA,
         "source": None if source is None else str(source),
@@ -67,7 +83,7 @@ def collect(
         "scree": scree_section(model, X),
         "networks": {
             "rows": network_section(model, "rows", labels),
-            "columns": network_section(model, "columns", None),
+            "columns": network_section(model, "columns", column_labels),
         },
         "noise": noise_section(model),
         "whiteness": whiteness_section(model, X),
@@ -77,4 +93,14 @@ def collect(
     }
     document["story"] = story(document)
     document["cards"] = cards(document, seconds)
+    document["conclusions"] = conclusions(document)
     return document
+
+
+def _checked(labels, name, count, item):
+    if labels is None:
+        return None
+    labels = np.asarray(labels)
+    if labels.shape != (count,):
+        raise ValueError(f"{name} must be {count} values, one per {item}, and have {labels.shape}.")
+    return labels

@@ -8,7 +8,7 @@ from importlib import resources
 from mnpca.persistence import atomic_write
 from mnpca.report.content import SCHEMA, collect
 
-_SCRIPTS = ("dom.js", "charts.js", "scatter.js", "network.js", "main.js")
+_SCRIPTS = ("theme.js", "dom.js", "charts.js", "scatter.js", "network.js", "main.js")
 
 
 def write_report(model, X, path, **details):
@@ -50,23 +50,28 @@ def write_report(model, X, path, **details):
 
 
 def render(document):
-    """Return the HTML of a document made by `collect`.
+    """Return the HTML of a document made by `collect`."""
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise ValueError(f"not a report document of schema {SCHEMA}")
+    return render_page("report.html.j2", document, *_SCRIPTS)
+
+
+def render_page(template, document, *scripts):
+    """Return one HTML file with its style, scripts and data.
 
     Names from the data reach the page as JSON and are shown as text; the page's policy lets no
     script run but the report's own and no address be loaded.
     """
     from jinja2 import Environment
 
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise ValueError(f"not a report document of schema {SCHEMA}")
     assets = resources.files("mnpca.report") / "assets"
-    script = "\n".join((assets / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    script = "\n".join((assets / name).read_text(encoding="utf-8") for name in scripts)
     script = f"(function () {{\n'use strict';\n{script}\n}})();"
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
-        (assets / "report.html.j2").read_text(encoding="utf-8")
+    page = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(
+        (assets / template).read_text(encoding="utf-8")
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return template.render(
+    return page.render(
         document=document,
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,

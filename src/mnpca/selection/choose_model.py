@@ -8,10 +8,10 @@ import numpy as np
 
 from mnpca._typing import BoolArray
 from mnpca.engines import engine_for
-from mnpca.noise.estimate import Structure
+from mnpca.noise.estimate import Structure, structure_of
 from mnpca.solvers.mnpca.fit import MNPCAFit, fit_with
 from mnpca.solvers.mnpca.robust import clean_cells, conditional_outliers
-from mnpca.solvers.mnpca.search import Settings, structure_of
+from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.progress import Progress, Report, State, silent
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class ChosenModel:
 
 def choose_model(
     Y: Any,
-    n_components: int | None,
+    n_components: float | None,
     settings: Settings,
     *,
     robust: bool,
@@ -63,8 +63,8 @@ def choose_model(
     ----------
     Y : array or Engine of shape (n, p)
         Data; finding outliers needs a NumPy array.
-    n_components : int or None
-        How many components to show; None shows all.
+    n_components : int, float or None
+        How many components to show, or the share of the signal that they have; None shows all.
     settings : Settings
         Of the fits, with the rank left to the evidence.
     robust : bool
@@ -83,7 +83,7 @@ def choose_model(
     Y = Y.astype(np.float64, copy=False)
 
     def rank_of(data: Any) -> int:
-        if n_components is not None:
+        if isinstance(n_components, int):
             return n_components
         chosen = _fit(data, None, settings, steps, "rank for outliers, ")
         return len(chosen.fit.singular_values)
@@ -102,14 +102,14 @@ def choose_model(
 
 
 def _fit(
-    Y: Any, n_components: int | None, settings: Settings, steps: "_Steps", label: str
+    Y: Any, n_components: float | None, settings: Settings, steps: "_Steps", label: str
 ) -> ChosenModel:
     engine = engine_for(Y)
     fit, shown = steps.run(
         label,
         lambda report, resume: fit_with(engine, settings, report, resume, shown=n_components),
     )
-    if n_components is not None and n_components > len(fit.singular_values):
+    if isinstance(n_components, int) and n_components > len(fit.singular_values):
         more = replace(settings, rank=n_components)
         fit, shown = steps.run(
             f"{label}{n_components} components, ",
@@ -121,7 +121,7 @@ def _fit(
 class _Steps:
     """Runs labeled fits; the one that was interrupted goes on where it was."""
 
-    def __init__(self, report: Report, resume: State | None):
+    def __init__(self, report: Report, resume: State | None) -> None:
         self.report = report
         self.resume = resume
 

@@ -4,9 +4,9 @@ from typing import Any
 
 from mnpca.model.whiteness import Whiteness
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.estimate import Structure
+from mnpca.noise.estimate import Structure, structure_of
 from mnpca.solvers.mnpca.fit import MNPCAFit
-from mnpca.solvers.mnpca.search import structure_of
+from mnpca.solvers.mnpca.variational import FactorPrior
 
 _NAMES: dict[Structure, str] = {
     "graph": "a network",
@@ -29,12 +29,22 @@ def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
     }
 
 
+def describe_priors(fit: MNPCAFit) -> dict[str, Any]:
+    """Return the learned prior of each side: its family, groups and rows without a signal."""
+    none = FactorPrior("gaussian")
+    priors = dict(zip(("rows", "columns"), fit.priors or (none, none), strict=True))
+    return {
+        name: {"family": prior.family, "groups": prior.groups, "zero": prior.zero}
+        for name, prior in priors.items()
+    }
+
+
 def explain_rank(fit: MNPCAFit, edge: float, asked: int | None) -> str:
     """Say why the model has as many components as it has."""
     k = len(fit.singular_values)
     path = dict(fit.rank_path)
     if asked is not None and asked >= k:
-        return f"{asked} components were asked for."
+        return f"{asked} component{'s were' if asked != 1 else ' was'} asked for."
     if k == 0:
         return (
             "No component stands above the noise: what the rows and columns share is explained "

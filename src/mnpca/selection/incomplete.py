@@ -1,22 +1,116 @@
-"""The model of a matrix with holes or covariates: chosen on a completed one, then re-estimated."""
+"""The model of an incomplete matrix: chosen on a completed one, re-estimated, compared.
 
+Models are compared by how well they predict observed cells that they are not shown.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from mnpca._typing import BoolArray, FloatArray
 from mnpca.noise.estimate import Structure
 from mnpca.selection.choose_model import ChosenModel, choose_model
-from mnpca.selection.held_out import Candidate, Prediction, can_be_hidden, predict_hidden
 from mnpca.solvers.missing.incomplete import Incomplete, Outcome
-from mnpca.solvers.missing.rounds import ROUNDS_FROM_AFAR, MissingRounds
+from mnpca.solvers.missing.rounds import ROUNDS_FROM_AFAR, CompletedFit, MissingRounds
 from mnpca.solvers.missing.start import column_fill, first_fit, first_guess
 from mnpca.solvers.mnpca.fit import fit_with
 from mnpca.solvers.mnpca.low_rank_step import largest_rank
-from mnpca.solvers.mnpca.search import NETWORKS_FIRST, UNEQUAL, Settings
+from mnpca.solvers.mnpca.priors import PriorChoice
+from mnpca.solvers.mnpca.settings import NETWORKS_FIRST, UNEQUAL, Settings
 from mnpca.solvers.progress import Progress, Report, State, silent
 
+#: So many parts of the observed cells, each hidden in turn ...
+PARTS = 10
+#: ... until so many cells were hidden, but no more parts than this.
+ENOUGH_CELLS = 1000
+MOST_PARTS = 3
 #: Components that a rival begins with; those that turn out to be noise are left out.
 RIVAL_RANK = 10
+
+
+class Candidate(NamedTuple):
+    """Rounds of expectation and what came out of them."""
+
+    rounds: MissingRounds
+    completed: CompletedFit
+
+    @property
+    def n_components(self) -> int:
+        """Return the rank of the signal."""
+        return len(self.completed.fit.singular_values)
+
+
+class Prediction(NamedTuple):
+    """How well one of several models predicts the same hidden cells.
+
+    Attributes
+    ----------
+    noise : pair of {"identity", "diagonal", "graph"}
+        Structure of its row noise and of its column noise.
+    n_components : int
+        Of its signal.
+    error : float
+        Root mean square error, in units of a column's standard deviation.
+    n_cells : int
+        How many cells were hidden.
+    """
+
+    noise: tuple[Structure, Structure]
+    n_components: int
+    error: float
+    n_cells: int
+
+
+def predict_hidden(problem: Incomplete, candidates: list[Candidate], seed: int) -> list[Prediction]:
+    """Hide tenths of the observed cells, re-estimate all models and compare their predictions."""
+    weights = _inverse_variances(problem)
+    squares = np.zeros(len(candidates))
+    n_cells = 0
+    for hidden in _parts(problem.missing, seed):
+        truth = problem.matrix[hidden]
+        weight = np.broadcast_to(weights, hidden.shape)[hidden]
+        n_cells += len(truth)
+        for number, each in enumerate(candidates):
+            predicted = each.rounds.predictions(each.completed, hidden)
+            squares[number] += weight @ (predicted - truth) ** 2
+    errors = np.sqrt(squares / n_cells)
+    return [
+        Prediction(each.rounds.structures, each.n_components, float(error), n_cells)
+        for each, error in zip(candidates, errors, strict=True)
+    ]
+
+
+def can_be_hidden(missing: BoolArray, seed: int) -> bool:
+    """Tell whether every part has cells that can be hidden: a few of them do not tell anything."""
+    return all(hidden.any() for hidden in _parts(missing, seed))
+
+
+def _parts(missing: BoolArray, seed: int) -> Iterator[BoolArray]:
+    """Yield parts of the observed cells; none takes all that a row or column has."""
+    observed = np.flatnonzero(~missing)
+    shuffled = np.random.default_rng([seed, PARTS]).permutation(observed)
+    parts = np.array_split(shuffled, PARTS)
+    number = min(MOST_PARTS, int(np.ceil(ENOUGH_CELLS / max(len(parts[0]), 1))))
+    for part in parts[:number]:
+        hidden = np.zeros(missing.shape, bool)
+        hidden.flat[part] = True
+        left = ~(missing | hidden)
+        hidden[~left.any(axis=1)] = False
+        hidden[:, ~left.any(axis=0)] = False
+        yield hidden
+
+
+def _inverse_variances(problem: Incomplete) -> FloatArray:
+    """Return one over the variance of every column's observed cells, zero for constant ones."""
+    observed = ~problem.missing
+    count = np.maximum(observed.sum(axis=0), 1)
+    mean = np.where(observed, problem.matrix, 0.0).sum(axis=0) / count
+    variance = (np.where(observed, problem.matrix - mean, 0.0) ** 2).sum(axis=0) / count
+    weights = np.zeros(len(variance))
+    np.divide(1.0, variance, out=weights, where=variance > 0)
+    return weights
 
 
 @dataclass(frozen=True)
@@ -28,7 +122,7 @@ class IncompleteModel:
     chosen : ChosenModel
         The model; its data are complete and without covariate effects.
     outcome : Outcome
-        Of holes and covariates.
+        Of missing cells and covariates.
     predictions : list of Prediction or None
         Of hidden cells, first by the model that was chosen as for complete data, then by its
         rivals; None where it has none.
@@ -48,12 +142,12 @@ def choose_incomplete_model(
     report: Report,
     resume: State | None = None,
 ) -> IncompleteModel:
-    """Fit the model to a matrix with holes or covariates.
+    """Fit the model to a matrix with missing cells or covariates.
 
     Rank and noise structure are chosen, and the networks first estimated, on the matrix
     completed under row and column variances. Then rounds of expectation and maximization
     re-estimate signal, effects and noise from what was observed. Outliers that `robust` finds
-    become holes of these rounds.
+    become missing cells of these rounds.
 
     Where rank or structure are to be chosen, this model has rivals: rounds that begin with
     variances alone and as many components as there may be, with networks and without. Whichever
@@ -61,7 +155,8 @@ def choose_incomplete_model(
 
     Parameters are those of `choose_model`.
     """
-    rank = n_components
+    rank, prior = n_components, settings.prior
+    settings = replace(settings, prior=None)  # learned for the model that wins
     start_rank = rank
     if start_rank is None:
         start_rank = len(fit_with(column_fill(problem), settings)[0].singular_values)
@@ -82,7 +177,7 @@ def choose_incomplete_model(
         report=silent if in_rounds else tell,
         resume=chosen_state,
     )
-    has_holes = bool(problem.missing.any())
+    has_missing = bool(problem.missing.any())
     if chosen.outliers is not None:
         problem = replace(problem, missing=problem.missing | chosen.outliers)
     final = chosen.structures
@@ -98,7 +193,7 @@ def choose_incomplete_model(
 
     completed = rounds.run(tell_round, lambda: {"chosen": chosen_state}, rounds_state)
     candidates = [Candidate(rounds, completed)]
-    allowed = _rival_structures(settings, rank, final) if has_holes else []
+    allowed = _rival_structures(settings, rank, final) if has_missing else []
     if allowed and can_be_hidden(problem.missing, settings.seed):
         # Rivals are quick: a fit that was interrupted in one resumes right before them.
         candidates += _rivals(
@@ -106,9 +201,9 @@ def choose_incomplete_model(
             rank,
             allowed,
             settings,
-            lambda each: report(replace(each, state=lambda: rounds_state)),
+            lambda each: report(replace(each, state=lambda: rounds_state or {})),
         )
-    return _best_of(problem, chosen, _different(candidates), settings.seed)
+    return _best_of(problem, chosen, _different(candidates), settings.seed, prior)
 
 
 def _rival_structures(
@@ -156,13 +251,17 @@ def _different(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _best_of(
-    problem: Incomplete, chosen: ChosenModel, candidates: list[Candidate], seed: int
+    problem: Incomplete,
+    chosen: ChosenModel,
+    candidates: list[Candidate],
+    seed: int,
+    prior: PriorChoice | None,
 ) -> IncompleteModel:
     """Put the candidate that predicts best in the place of the fit to the completed matrix."""
     predictions, at = None, 0
     if len(candidates) > 1:
         predictions = predict_hidden(problem, candidates, seed)
         at = int(np.argmin([each.error for each in predictions]))
-    best = candidates[at].completed
+    best = candidates[at].rounds.learned(prior)
     model = replace(chosen, fit=best.fit, shown=best.fit, data=best.data)
     return IncompleteModel(model, best.outcome, predictions)

@@ -1,11 +1,22 @@
 """Penalties of the likelihood algorithm by the Bayesian information criterion."""
 
+import math
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from mnpca.engines.arrays import diagonal_matrix, namespace
+from mnpca._typing import FloatArray
+from mnpca.engines.arrays import Array, diagonal_matrix, namespace
+from mnpca.model.low_rank import LowRank
+from mnpca.model.objective import Penalty
+from mnpca.model.sparse_data import col_gram, row_gram, squared_norm
 from mnpca.precision import criterion_along_path
+from mnpca.solvers.likelihood.low_rank_step import svd_start
+
+# A residual below this share of the data is rounding.
+EXACT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -41,7 +52,7 @@ RULES = {
 """By name: as the paper prints it, and as its authors ran it."""
 
 
-def penalty_grid(covariance, rule):
+def penalty_grid(covariance: Array, rule: BicRule) -> FloatArray:
     """Return the penalties to try, rising.
 
     The largest is ``max(S - I) - min(S - I)`` over all entries.
@@ -56,7 +67,7 @@ def penalty_grid(covariance, rule):
     return np.geomspace(smallest, largest, rule.n_values)
 
 
-def for_several(rule, n_matrices):
+def for_several(rule: BicRule, n_matrices: int) -> BicRule:
     """Return the rule with a grid that reaches lower, for several matrices.
 
     Chance correlations of N matrices are sqrt(N) times smaller, and so is the least penalty worth
@@ -67,7 +78,7 @@ def for_several(rule, n_matrices):
     return replace(rule, n_values=1 + int(np.ceil(steps)), smallest=float(smallest))
 
 
-def bic_path(residual, rule="bic", *, n_matrices=1, penalize_diagonal=True, tol=1e-4):
+def bic_path(residual: Array, rule: str | BicRule = "bic", **options: Any) -> dict[str, Any]:
     """Criterion of every penalty in the grid, for the network among the rows of a residual.
 
     ``BIC(alpha) = -logdet A + tr(S A) + t log(m)/m`` with ``S = R R'/m``, m the number of columns,
@@ -79,12 +90,8 @@ def bic_path(residual, rule="bic", *, n_matrices=1, penalize_diagonal=True, tol=
         Residual R of a truncated SVD; its transpose for the network among columns.
     rule : {"bic", "bic-authors"} or BicRule, default="bic"
         The grid and the count.
-    n_matrices : int, default=1
-        Number of matrices behind the residual; see `for_several`.
-    penalize_diagonal : bool, default=True
-        Whether the diagonal is penalized.
-    tol : float, default=1e-4
-        Accuracy of the sparse precisions.
+    options
+        Of `bic_path_of_covariance`.
 
     Returns
     -------
@@ -92,9 +99,24 @@ def bic_path(residual, rule="bic", *, n_matrices=1, penalize_diagonal=True, tol=
         Arrays ``alpha`` (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty
         with the lowest criterion.
     """
-    settings = for_several(rule if isinstance(rule, BicRule) else RULES[rule], n_matrices)
     m = residual.shape[1]
-    covariance = residual @ residual.T / m
+    return bic_path_of_covariance(residual @ residual.T / m, m, rule, **options)
+
+
+def bic_path_of_covariance(
+    covariance: Array,
+    m: int,
+    rule: str | BicRule = "bic",
+    *,
+    n_matrices: int = 1,
+    penalize_diagonal: bool = True,
+    tol: float = 1e-4,
+) -> dict[str, Any]:
+    """As `bic_path`, from the covariance of m observations, which may be overwritten.
+
+    `n_matrices` is the number of matrices behind the observations; see `for_several`.
+    """
+    settings = for_several(rule if isinstance(rule, BicRule) else RULES[rule], n_matrices)
     alphas = penalty_grid(covariance, settings)
     if settings.lost and m > settings.lost:
         covariance *= m / (m - settings.lost)
@@ -110,3 +132,129 @@ def bic_path(residual, rule="bic", *, n_matrices=1, penalize_diagonal=True, tol=
     # The smaller of two penalties that are equally good.
     best = float(alphas[np.argmin(bic)])
     return {"alpha": alphas, "bic": bic, "n_edges": n_edges, "best": best}
+
+
+class ChosenPenalties(NamedTuple):
+    """Penalties, and how they were chosen.
+
+    Attributes
+    ----------
+    penalty : Penalty
+        Of data divided by `unit`.
+    unit : float
+        Root mean square of the noise where a penalty is chosen by "bic", else 1.
+    paths : pair of dict or None
+        `bic_path` of the rows and of the columns, None where a penalty was given.
+    """
+
+    penalty: Penalty
+    unit: float
+    paths: tuple[dict[str, Any] | None, dict[str, Any] | None]
+
+
+def choose_penalties(
+    data: Array,
+    rank: int,
+    alpha_row: Any,
+    alpha_col: Any,
+    *,
+    n_matrices: int | None,
+    penalize_diagonal: bool,
+    ridge: float,
+    scale_free: bool,
+) -> ChosenPenalties:
+    """Return the penalties: those given, or chosen on the residual of the truncated SVD.
+
+    The grid of the paper, and its objective, take the noise to have about unit variance; for "bic"
+    the data are therefore divided by the size of that residual.
+
+    Parameters
+    ----------
+    data : array of shape (n, p)
+        Centered data, several matrices one under the other.
+    alpha_row, alpha_col : float, str or array
+        As `mnpca.LikelihoodMNPCA` takes them.
+    n_matrices : int or None
+        Number of matrices; None where there is one.
+    penalize_diagonal, ridge, scale_free
+        See `Penalty`.
+    """
+    copies = n_matrices or 1
+    n, p = data.shape[0] // copies, data.shape[1]
+    rules = [alpha for alpha in (alpha_row, alpha_col) if isinstance(alpha, str)]
+    unit = 1.0
+    if rules:
+        signal = svd_start(data, rank)
+    if "bic" in rules:
+        unit = _noise_size(data, signal)
+    paths: list[dict[str, Any] | None] = [None, None]
+    if isinstance(alpha_row, str):
+        m = copies * p
+        covariance = row_gram(data, signal, None, n) / (m * unit**2)
+        paths[0] = bic_path_of_covariance(
+            covariance, m, alpha_row, n_matrices=copies, penalize_diagonal=penalize_diagonal
+        )
+    if isinstance(alpha_col, str):
+        # Components leave correlations among columns that more matrices do not lower.
+        lower = copies if rank == 0 else 1
+        m = copies * n
+        covariance = col_gram(data, signal, None) / (m * unit**2)
+        paths[1] = bic_path_of_covariance(
+            covariance, m, alpha_col, n_matrices=lower, penalize_diagonal=penalize_diagonal
+        )
+    row = paths[0]["best"] if paths[0] else checked_penalty(alpha_row, n, "alpha_row")
+    col = paths[1]["best"] if paths[1] else checked_penalty(alpha_col, p, "alpha_col")
+    if n_matrices is not None:
+        _check_maximum_exists(n_matrices, (n, p), rank, row, col)
+    several = n_matrices is not None
+    penalty = Penalty(row, col, penalize_diagonal, ridge, free=several, scale_free=scale_free)
+    return ChosenPenalties(penalty, unit, (paths[0], paths[1]))
+
+
+def checked_penalty(alpha: Any, size: int, name: str) -> float | FloatArray:
+    """Return a penalty as a number or a symmetric matrix."""
+    if np.ndim(alpha) == 0 and not sp.issparse(alpha):
+        return float(alpha)
+    alpha = np.asarray(alpha, dtype=np.float64)
+    if alpha.shape != (size, size):
+        raise ValueError(
+            f"{name} must be a number or a matrix of shape ({size}, {size}), got {alpha.shape}."
+        )
+    if not np.isfinite(alpha).all() or alpha.min() < 0:
+        raise ValueError(
+            f"{name} must be finite and not negative; a large entry rules an edge out."
+        )
+    if not np.array_equal(alpha, alpha.T):
+        raise ValueError(f"{name} must be symmetric; pass ({name} + {name}.T) / 2.")
+    return np.asarray(alpha)
+
+
+def _noise_size(data: Any, signal: LowRank) -> float:
+    """Return the root mean square of the noise; of the data where these leave only rounding."""
+    nothing = LowRank(signal.left[:, :0], signal.right[:, :0])
+    total, left = (
+        math.sqrt(max(squared_norm(data, part), 0.0) / math.prod(data.shape))
+        for part in (nothing, signal)
+    )
+    return left if left > EXACT * total else total
+
+
+def _check_maximum_exists(
+    n_matrices: int, shape: tuple[int, int], rank: int, alpha_row: Any, alpha_col: Any
+) -> None:
+    """Refuse to maximize a likelihood without penalties that has no maximum."""
+    if np.any(alpha_col):
+        return
+    if rank > 0:
+        raise ValueError(
+            "Scores of their own fit every row exactly along the loadings, so that without a "
+            "penalty the column precision has no maximum. Set alpha_col above 0, or n_components=0."
+        )
+    n, p = shape
+    enough = max(n / p, p / n) + 1
+    if n_matrices <= enough and not np.any(alpha_row):
+        raise ValueError(
+            f"Without penalties the likelihood of {n_matrices} matrices of {n} x {p} has no "
+            f"maximum: more than max(n/p, p/n) + 1 = {enough:.3g} are needed. Set alpha_row and "
+            "alpha_col above 0."
+        )

@@ -1,7 +1,10 @@
 """The number of components, as a number or by the paper's rule."""
 
+from typing import Any
+
 import numpy as np
 
+from mnpca._typing import FloatArray
 from mnpca.model.gpca import truncated_svd
 
 # The paper's rule looks at this many components and wants this share of their variance.
@@ -10,7 +13,7 @@ SHARE = 0.8
 FEWEST_FEATURES = 15
 
 
-def paper_rank(Y, *, mean=None):
+def paper_rank(Y: Any, *, mean: FloatArray | None = None) -> int:
     """Rank by the cumulative share of variance, as the MN-PCA paper chooses it for real data.
 
     The smallest k with ``(s_1^2 + ... + s_k^2) / (s_1^2 + ... + s_K^2) > 0.8``, K = 10, at least
@@ -18,8 +21,6 @@ def paper_rank(Y, *, mean=None):
 
     Parameters
     ----------
-    Y : array or sparse matrix of shape (n, p)
-        Data.
     mean : array of shape (p,), default=None
         Subtracted from every row; nothing by default.
 
@@ -36,15 +37,13 @@ def paper_rank(Y, *, mean=None):
     return max(int(np.argmax(share > SHARE)) + 1, fewest)
 
 
-def choose_rank(n_components, Y, *, mean=None):
+def choose_rank(n_components: float | str | None, Y: Any, *, mean: FloatArray | None = None) -> int:
     """Return the rank that `n_components` asks for, checked against the data.
 
     Parameters
     ----------
     n_components : int, "paper" or None
         A rank, the paper's rule, or all components.
-    Y : array or sparse matrix of shape (n, p)
-        Data.
     mean : array of shape (p,), default=None
         Subtracted from every row by the paper's rule.
     """

@@ -49,7 +49,7 @@ class Progress:
     iteration : int
         Iterations done in this stage, from 1.
     objective : float
-        Value of what this stage improves.
+        Value of what this stage improves. Estimators report what they minimize.
     state : callable
         Makes the state to resume from; called only when somebody wants to store it.
     most : int, default=None
@@ -68,6 +68,15 @@ Report: TypeAlias = Callable[[Progress], None]
 
 def silent(progress: Progress) -> None:
     """Take a report and do nothing with it."""
+
+
+def negated(report: Report) -> Report:
+    """Return a report for a solver that maximizes: estimators report what falls."""
+
+    def tell(progress: Progress) -> None:
+        report(replace(progress, objective=-progress.objective))
+
+    return tell
 
 
 def nested(report: Report, outer: Callable[[], State]) -> Report:

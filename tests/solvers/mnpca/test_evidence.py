@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from mnpca.engines.dense import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.evidence import (
-    edge_price,
     evidence,
     penalized_evidence,
     prior_gain,
@@ -25,16 +23,6 @@ def signal_of(rng, left, right, strength):
     left, right = np.linalg.qr(left)[0], np.linalg.qr(right)[0]
     n, p = len(left), len(right)
     return strength * (np.sqrt(n) + np.sqrt(p)) * left @ right.T
-
-
-def test_every_edge_has_its_price():
-    precision = np.eye(20)
-    precision[0, 1] = precision[1, 0] = 0.3
-    side = AxisPrecision.from_precision(sp.csr_array(precision))
-    pairs = 20 * 19 / 2
-    expected = np.log(pairs) + 0.5 * np.log(50) + np.log(pairs + 1)
-    assert edge_price(side, 50) == pytest.approx(expected)
-    assert edge_price(AxisPrecision.diagonal(np.ones(20)), 50) == 0.0
 
 
 def test_equal_variances_are_free_and_the_price_of_others_grows_with_their_scatter():

@@ -80,7 +80,8 @@ def test_result_is_consistent(data, fit):
     assert fit.elbo < at_mean
 
 
-def test_standard_errors_are_calibrated(data, fit):
+def test_standard_errors_are_calibrated(data):
+    fit = fit_mnpca(data.Y, 2, prior="gaussian")
     standard_error = np.sqrt(fit.signal_variance.dense())
     z = (fit.denoised() - data.signal) / standard_error
     assert 0.8 < np.sqrt(np.mean(z**2)) < 1.25
@@ -152,16 +153,6 @@ def test_noise_structures(data):
     mixed = fit_mnpca(data.Y, 2, noise=("diagonal", "graph"))
     assert mixed.row_noise.is_diagonal
     assert mixed.col_noise.n_edges > 0
-
-
-def test_resuming_continues_exactly(data, fit):
-    states = []
-    fit_mnpca(data.Y, 2, report=lambda progress: states.append(progress.state()))
-    for state in states[1::3]:
-        resumed = fit_mnpca(data.Y, 2, resume=state)
-        np.testing.assert_array_equal(resumed.denoised(), fit.denoised())
-        assert resumed.history == fit.history
-        assert resumed.chosen == fit.chosen
 
 
 @pytest.mark.parametrize("shape", [(5, 4), (3, 30), (30, 3), (12, 1)])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mnpca.datasets import chain_precision, make_low_rank_matrix_normal
+from mnpca.noise.estimate import structure_of
 from mnpca.solvers.mnpca import fit_mnpca
-from mnpca.solvers.mnpca.search import structure_of
 
 
 def structures(fit):

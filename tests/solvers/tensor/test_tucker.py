@@ -9,9 +9,15 @@ from mnpca.datasets import chain_precision, make_tensor_normal, planted_precisio
 from mnpca.model.gpca import CenteredMatrix, gpca
 from mnpca.model.metric import Metric
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.solvers.tensor.absorbed import absorbed_noise
-from mnpca.solvers.tensor.axes import times_all, unfold, weighted, whitened
-from mnpca.solvers.tensor.tucker import best_basis, core_length, tucker
+from mnpca.solvers.tensor.noise_step import absorbed_noise
+from mnpca.solvers.tensor.tucker import (
+    best_basis,
+    core_length,
+    tucker,
+    unfold,
+    weighted,
+    whitened,
+)
 
 
 def white(shape):
@@ -151,10 +157,3 @@ def test_a_start_never_makes_the_fit_worse():
     cold = tucker(data.Y, (2, 2, 2), noise)
     warm = tucker(data.Y, (2, 2, 2), noise, start=tucker(data.signal, (2, 2, 2), noise))
     assert np.sum(warm.core**2) >= np.sum(cold.core**2) * (1 - 1e-12)
-
-
-def test_times_all_leaves_out_what_it_is_told():
-    T = np.random.default_rng(6).normal(size=(3, 4, 5))
-    maps = [np.ones((1, 3)), None, np.ones((1, 5))]
-    assert np.allclose(times_all(T, maps), T.sum(axis=(0, 2), keepdims=True))
-    assert np.allclose(times_all(T, maps, skip=0), T.sum(axis=2, keepdims=True))

@@ -22,8 +22,7 @@ function plane(box, width, height, xSpan, ySpan, options = {}) {
   const yTicks = ticks(...ySpan, height / 55), yText = yTicks.map((v) => number(v, options.yDigits || 3));
   const widest = Math.max(...yText.map((t) => t.length), 3);
   const margin = { left: options.noY ? 6 : 7 * widest + 28, right: 10, top: 8, bottom: options.xTitle ? 40 : 26 };
-  const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
-  if (options.label) shape("title", {}, svg).textContent = options.label;
+  const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": options.label });
   const inner = { w: width - margin.left - margin.right, h: height - margin.top - margin.bottom };
   const x = (v) => margin.left + (v - xSpan[0]) / (xSpan[1] - xSpan[0]) * inner.w;
   const y = (v) => margin.top + inner.h - (v - ySpan[0]) / (ySpan[1] - ySpan[0]) * inner.h;
@@ -49,10 +48,10 @@ function plane(box, width, height, xSpan, ySpan, options = {}) {
 
 const path = (xs, ys, x, y) => xs.map((v, i) => `${i ? "L" : "M"}${x(v).toFixed(1)} ${y(ys[i]).toFixed(1)}`).join("");
 
-function histogramChart(box, data, xTitle) {
+function histogramChart(box, data, xTitle, label) {
   drawn(box, (width) => {
     const top = Math.max(...data.after, ...data.law, ...data.before.slice(1, -1)) * 1.06 || 1;
-    const p = plane(box, width, 230, [data.bins[0], data.bins[data.bins.length - 1]], [0, top], { xTitle, noY: true, label: xTitle });
+    const p = plane(box, width, 230, [data.bins[0], data.bins[data.bins.length - 1]], [0, top], { xTitle, noY: true, label });
     const bars = (heights, fill, opacity) => heights.forEach((h, i) => {
       const left = p.x(data.bins[i]), high = p.y(Math.min(h, top));
       if (h > 0) shape("rect", { class: "bar", x: left, y: high, width: Math.max(p.x(data.bins[i + 1]) - left - 0.6, 0.4), height: p.y(0) - high, fill, "fill-opacity": opacity }, p.marks);
@@ -69,7 +68,7 @@ function screeChart(box, data) {
     const xs = Array.from({ length: count }, (_, i) => i + 1);
     const high = Math.max(...data.generalized, ...data.plain, 1.2) * 1.08;
     const step = Math.ceil(count / (width / 45));
-    const p = plane(box, width, 260, [0.5, count + 0.5], [0, high], { xTitle: "component", yTitle: "singular value / noise edge", xTicks: xs.filter((v) => (v - 1) % step === 0), label: "Scree" });
+    const p = plane(box, width, 260, [0.5, count + 0.5], [0, high], { xTitle: "component", yTitle: "singular value / noise edge", xTicks: xs.filter((v) => (v - 1) % step === 0), label: "Singular values of the data and of the whitened data, over the noise edge" });
     shape("line", { x1: p.x(0.5), x2: p.x(count + 0.5), y1: p.y(1), y2: p.y(1), stroke: "var(--ink)", "stroke-dasharray": "5 4" }, p.marks);
     for (const [values, color, name] of [[data.plain, "var(--bar)", "PCA"], [data.generalized, "var(--plus)", "whitened"]]) {
       shape("path", { class: "curve", stroke: color, d: path(xs, values, p.x, p.y) }, p.marks);
@@ -80,20 +79,17 @@ function screeChart(box, data) {
         dot.addEventListener("mouseleave", hideTip);
       });
     }
-    const key = shape("g", {}, p.svg);
-    [["var(--minus)", "whitened data, kept"], ["var(--plus)", "whitened data"], ["var(--bar)", "PCA"]].forEach(([fill, words], i) => {
-      const at = p.margin.top + 16 + 18 * i, right = p.margin.left + p.inner.w - 12;
-      shape("circle", { cx: right, cy: at - 4, r: 4.5, fill }, key);
-      shape("text", { x: right - 11, y: at, "text-anchor": "end" }, key).textContent = words;
-    });
   });
+  const key = [["whitened data", "var(--plus)"], ["PCA", "var(--bar)"]];
+  if (data.kept) key.unshift(["whitened data, kept", "var(--minus)"]);
+  box.after(make("div", { class: "legend" }, ...key.map((entry) => chip("span", ...entry))));
 }
 
 function convergenceChart(box, data) {
   if (!data.objective.length) { box.append(make("div", { class: "empty" }, "This estimator has a closed form: there is no history.")); return; }
   drawn(box, (width) => {
     const xs = data.objective.map((_, i) => i + 1);
-    const p = plane(box, width, 230, span(xs, 0.03), span(data.objective), { xTitle: "iteration", yTitle: "objective", yDigits: 6, xTicks: ticks(1, xs.length, width / 90).filter((v) => v >= 1 && Number.isInteger(v)), label: "Objective" });
+    const p = plane(box, width, 230, span(xs, 0.03), span(data.objective), { xTitle: "iteration", yTitle: "objective", yDigits: 6, xTicks: ticks(1, xs.length, width / 90).filter((v) => v >= 1 && Number.isInteger(v)), label: "Objective after every iteration" });
     shape("path", { class: "curve", stroke: "var(--plus)", d: path(xs, data.objective, p.x, p.y) }, p.marks);
     data.objective.forEach((v, i) => {
       const dot = shape("circle", { class: "point", cx: p.x(i + 1), cy: p.y(v), r: 4, fill: "var(--plus)" }, p.marks);

@@ -29,10 +29,13 @@ function number(value, digits = 3) {
   return String(Number(value.toPrecision(digits)));
 }
 
+// A long name loses its middle: both ends tell names apart.
 function clipped(text, length) {
-  const letters = Array.from(text);
-  return letters.length > length ? letters.slice(0, length - 1).join("") + "…" : text;
+  const letters = Array.from(text), head = Math.ceil(0.6 * (length - 1));
+  return letters.length > length ? letters.slice(0, head).join("") + "…" + letters.slice(head + 1 - length).join("") : text;
 }
+// A name that may be clipped, whole on hover.
+const named = (text, length) => make("span", clipped(text, length) === text ? {} : { title: text }, clipped(text, length));
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const groupColor = (group) => (group < 0 ? COLOURS[9] : COLOURS[group % COLOURS.length]);
@@ -45,9 +48,15 @@ function scaleColor(share) {
   return "rgb(" + stops[low].map((c, i) => Math.round(c + (at - low) * (stops[low + 1][i] - c))).join(",") + ")";
 }
 
+function chip(tag, name, color, attributes) {
+  const dot = make("span", { class: "dot" });
+  dot.style.background = color;
+  return make(tag, { class: "chip", ...attributes }, dot, named(name || "(empty)", 36));
+}
+
 const tip = byId("tip");
 function showTip(event, lines) {
-  tip.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", {}, clipped(line, 160))));
+  tip.replaceChildren(...lines.map((line, i) => make(i ? "div" : "strong", {}, line)));
   tip.hidden = false;
   const box = tip.getBoundingClientRect();
   const left = Math.min(event.clientX + 14, innerWidth - box.width - 8);
@@ -58,7 +67,6 @@ function showTip(event, lines) {
 const hideTip = () => { tip.hidden = true; };
 
 // A drawing is made again whenever its width, the theme or the medium changes.
-const drawings = [];
 function drawn(box, draw) {
   let width = 0;
   const again = () => { width = Math.floor(box.clientWidth); if (width > 0) draw(width); };

@@ -1,17 +1,20 @@
-// One noise network: drawing of the strongest edges, heat map, search, table.
+// One noise network: drawing of the surest edges, heat map, search, table.
 function network(section) {
   const side = section.dataset.side, data = DATA.networks[side];
   if (!data.n_edges) return;
   const drawing = data.drawing, [first, second, value] = data.edges, rate = data.q;
   const item = side === "rows" ? "row" : "column";
   const nameOf = (i) => i >= data.names.length ? `${item} ${i}` : data.named ? data.names[i] : `${item} ${data.names[i]}`;
-  const all = (n) => n.toLocaleString("en");
-  let chosen = -1, shown = Math.min(120, drawing.first.length);
+  const all = (n) => n.toLocaleString("en"), percent = (share) => share < 1e-3 ? share.toExponential(0) : `${number(100 * share, 2)}%`;
+  const edges = (i) => `${all(data.degree[i] ?? 0)} edge${data.degree[i] === 1 ? "" : "s"}`;
+  const fdr = data.fdr ?? 1, q = (e) => rate ? rate[e] : 0;
+  let chosen = -1, shown = 0;
   const [graphBox, heatBox] = [section.querySelector(".graph"), section.querySelector(".heat")];
   const [graphHint, heatHint] = section.querySelectorAll(".hint");
 
   const partners = new Map();
   first.forEach((a, e) => {
+    if (q(e) > fdr) return;
     const b = second[e];
     for (const [from, to] of [[a, b], [b, a]]) {
       if (!partners.has(from)) partners.set(from, []);
@@ -19,13 +22,13 @@ function network(section) {
     }
   });
 
-  // The drawing.
+  // The drawing. A line is wide where its edge is sure: q of 1e-6 or less; without tests, where it is strong.
+  const thickness = (e) => (rate ? 0.7 + 3.5 * Math.min(-Math.log10(Math.max(rate[e], 1e-6)), 6) / 6 : 0.8 + 4 * Math.abs(value[e])).toFixed(2);
   const places = drawing.node.map((_, i) => [drawing.x[i], drawing.y[i]]);
   let zoom = 1, center = [0, 0];
   const drawGraph = drawn(graphBox, (width) => {
     const height = Math.min(Math.max(width * 0.8, 280), 520);
-    const svg = shape("svg", { width, height, role: "img" });
-    shape("title", {}, svg).textContent = `Network among ${side}`;
+    const svg = shape("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Network among ${side}: ${shown} edges` });
     const pad = 26;
     const toX = (v) => width / 2 + (v - center[0]) * zoom * (width / 2 - pad);
     const toY = (v) => height / 2 + (v - center[1]) * zoom * (height / 2 - pad);
@@ -33,23 +36,22 @@ function network(section) {
     const lines = [];
     for (let e = 0; e < shown; e++) {
       const [a, b] = [drawing.first[e], drawing.second[e]];
-      const line = shape("line", { class: "edge", stroke: value[e] > 0 ? "var(--plus)" : "var(--minus)", "stroke-opacity": 0.65, "stroke-width": (0.8 + 4 * Math.abs(value[e])).toFixed(2) }, svg);
-      line.addEventListener("mousemove", (event) => showTip(event, [`${clipped(nameOf(drawing.node[a]), 60)} – ${clipped(nameOf(drawing.node[b]), 60)}`, `partial correlation ${number(value[e])}`].concat(rate ? [`q-value ${number(rate[e])}`] : [])));
+      const line = shape("line", { class: "edge", stroke: value[e] > 0 ? "var(--plus)" : "var(--minus)", "stroke-opacity": 0.65, "stroke-width": thickness(e), "stroke-dasharray": q(e) > fdr ? "4 5" : "none" }, svg);
+      line.addEventListener("mousemove", (event) => showTip(event, [`${nameOf(drawing.node[a])} – ${nameOf(drawing.node[b])}`, `partial correlation ${number(value[e])}`].concat(rate ? [`q-value ${number(rate[e])}`] : [])));
       line.addEventListener("mouseleave", hideTip);
       lines.push([line, a, b]);
       for (const i of [a, b]) strength.set(i, (strength.get(i) || 0) + Math.abs(value[e]));
     }
     const near = new Set(chosen < 0 ? [] : lines.filter(([, a, b]) => drawing.node[a] === chosen || drawing.node[b] === chosen).flatMap(([, a, b]) => [a, b]));
     const order = [...strength.keys()].sort((a, b) => (drawing.node[b] === chosen) - (drawing.node[a] === chosen) || strength.get(b) - strength.get(a));
-    const named = new Set(order.slice(0, strength.size <= 60 ? 60 : width < 500 ? 12 : 24));
     const nodes = new Map(), texts = new Map();
     for (const i of order) {
       const s = strength.get(i);
       const dot = shape("circle", { class: "node", r: (Math.min(3.6 + 1.6 * Math.sqrt(s), 10) * (width < 500 ? 0.75 : 1)).toFixed(1), fill: groupColor(drawing.group[i]), "data-i": i }, svg);
       nodes.set(i, dot);
-      if (chosen >= 0 ? near.has(i) : named.has(i)) {
+      if (chosen < 0 || near.has(i)) {
         texts.set(i, shape("text", { class: "name" }));
-        texts.get(i).textContent = clipped(nameOf(drawing.node[i]), 18);
+        texts.get(i).textContent = clipped(nameOf(drawing.node[i]), width < 500 ? 15 : 22);
       }
       if (drawing.node[i] === chosen) dot.classList.add("hit");
       if (chosen >= 0 && !near.has(i) && near.size) dot.classList.add("dim");
@@ -62,22 +64,22 @@ function network(section) {
         line.setAttribute("x2", toX(places[b][0]).toFixed(1)); line.setAttribute("y2", toY(places[b][1]).toFixed(1));
       }
       for (const [i, dot] of nodes) { dot.setAttribute("cx", toX(places[i][0]).toFixed(1)); dot.setAttribute("cy", toY(places[i][1]).toFixed(1)); }
-      const taken = [];
+      // A name stands right or left of its node, where it covers neither a node nor another name; else it is left out.
+      const taken = [...nodes.keys()].map((i) => [toX(places[i][0]) - 4, toY(places[i][1]) - 4, toX(places[i][0]) + 4, toY(places[i][1]) + 4]);
+      const free = (box) => box[0] >= 0 && box[2] <= width && taken.every((b) => box[2] < b[0] || box[0] > b[2] || box[3] < b[1] || box[1] > b[3]);
       for (const [i, text] of texts) {
-        const x = toX(places[i][0]), y = toY(places[i][1]), end = x > width - 110, long = 7 * Array.from(text.textContent).length;
-        text.setAttribute("x", (x + (end ? -9 : 9)).toFixed(1)); text.setAttribute("y", (y + 4).toFixed(1));
-        text.setAttribute("text-anchor", end ? "end" : "start");
-        // A name that would cover another is left out; the chosen node's come first.
-        const box = [end ? x - long : x, y - 8, end ? x : x + long, y + 8];
-        const free = taken.every((b) => box[2] < b[0] || box[0] > b[2] || box[3] < b[1] || box[1] > b[3]);
-        text.setAttribute("visibility", free || drawing.node[i] === chosen ? "visible" : "hidden");
-        if (free) taken.push(box);
+        const x = toX(places[i][0]), y = toY(places[i][1]), long = 13 + text.getComputedTextLength();
+        const boxes = [[x + 5, y - 6, x + long, y + 6], [x - long, y - 6, x - 5, y + 6]], at = boxes.findIndex(free);
+        text.setAttribute("x", (x + (at === 1 ? -9 : 9)).toFixed(1)); text.setAttribute("y", (y + 4).toFixed(1));
+        text.setAttribute("text-anchor", at === 1 ? "end" : "start");
+        text.setAttribute("visibility", at >= 0 || drawing.node[i] === chosen ? "visible" : "hidden");
+        if (at >= 0) taken.push(boxes[at]);
       }
     };
+    graphBox.replaceChildren(zoomButtons(), svg);
     move();
-    graphBox.replaceChildren(svg, zoomButtons());
     dragging(svg, width, height, pad, move);
-    graphHint.textContent = `${shown < data.n_edges ? `${all(shown)} strongest of ${all(data.n_edges)} edges` : shown > 1 ? `All ${all(shown)} edges` : "The only edge"}. Blue: deviate together; orange: in opposite directions. Drag nodes or the background; click a node for its partners.`;
+    graphHint.textContent = `Blue: deviate together; orange: in opposite directions. The wider, the ${rate ? "surer" : "stronger"}.${rate ? ` Dashed: beyond a rate of ${percent(fdr)}.` : ""} Drag nodes or the background; click a node for its partners.`;
   });
 
   function zoomButtons() {
@@ -103,7 +105,7 @@ function network(section) {
         const i = e.target.dataset.i;
         if (i !== undefined) {
           const node = drawing.node[+i], group = drawing.groups ? drawing.groups[drawing.group[+i]] : null;
-          showTip(e, [nameOf(node), group, `${all(data.degree[node] ?? 0)} edge${data.degree[node] === 1 ? "" : "s"}`].filter((t) => t !== null));
+          showTip(e, [nameOf(node), group, edges(node)].filter((t) => t !== null));
         } else if (e.target === svg) hideTip();
         return;
       }
@@ -123,6 +125,7 @@ function network(section) {
 
   // The heat map.
   const heat = data.heat;
+  const joined = heat.order.length;
   const place = new Map(heat.order.map((node, at) => [node, at]));
   const drawHeat = drawn(heatBox, (width) => {
     const band = heat.bands ? 12 : 0, size = Math.min(width, 520), ratio = Math.min(devicePixelRatio || 1, 2);
@@ -147,7 +150,7 @@ function network(section) {
     });
     pen.strokeStyle = css("--line"); pen.strokeRect(band + 0.5, band + 0.5, size - band - 1, size - band - 1);
     if (chosen >= 0 && place.has(chosen)) {
-      const at = band + (place.get(chosen) + 0.5) * (size - band) / data.n_items;
+      const at = band + (place.get(chosen) + 0.5) * (size - band) / joined;
       pen.strokeStyle = css("--ink"); pen.globalAlpha = 0.7;
       pen.beginPath(); pen.moveTo(at, band); pen.lineTo(at, size); pen.moveTo(band, at); pen.lineTo(size, at); pen.stroke();
       pen.globalAlpha = 1;
@@ -155,9 +158,8 @@ function network(section) {
     canvas.dataset.cells = heat.first.length;
     const cells = new Map(heat.first.map((i, e) => [i * heat.bins + heat.second[e], heat.percent[e]]));
     const inBin = (b) => {
-      const low = Math.ceil(b * data.n_items / heat.bins), high = Math.ceil((b + 1) * data.n_items / heat.bins) - 1;
-      if (!heat.order.length) return `positions ${low}–${high}`;
-      return high > low ? `${clipped(nameOf(heat.order[low]), 40)} and ${high - low} more` : clipped(nameOf(heat.order[low]), 60);
+      const low = Math.ceil(b * joined / heat.bins), high = Math.ceil((b + 1) * joined / heat.bins) - 1;
+      return nameOf(heat.order[low]) + (high > low ? ` and ${high - low} more` : "");
     };
     canvas.addEventListener("mousemove", (e) => {
       const b = canvas.getBoundingClientRect();
@@ -168,8 +170,8 @@ function network(section) {
     });
     canvas.addEventListener("mouseleave", hideTip);
     heatBox.replaceChildren(canvas);
-    const coarse = data.n_items >= 1.5 * heat.bins ? ` Each cell shows the strongest of about ${Math.round(data.n_items / heat.bins)} × ${Math.round(data.n_items / heat.bins)} pairs.` : "";
-    heatHint.textContent = `${all(data.n_items)} × ${all(data.n_items)}, ${all(data.n_communities)} communities` + (data.n_isolated ? `; ${all(data.n_isolated)} without an edge come last${data.ordered_by === "label" ? " in each label" : ""}.` : ".") + coarse;
+    const pairs = Math.round(joined / heat.bins);
+    heatHint.textContent = `The ${all(joined)} ${side} that have an edge${data.n_isolated ? `, of ${all(data.n_items)}` : ""}.` + (pairs > 1 ? ` Each cell shows the strongest of about ${pairs} × ${pairs} pairs.` : "");
   });
 
   // Search, slider, table.
@@ -180,9 +182,9 @@ function network(section) {
     found.hidden = node < 0;
     if (node >= 0) {
       const close = partners.get(node) || [];
-      found.append(make("p", {}, make("strong", {}, nameOf(node)), ` · ${all(data.degree[node] ?? 0)} edges`));
+      found.append(make("p", {}, make("strong", {}, nameOf(node)), ` · ${edges(node)}`));
       if (!close.length) {
-        const words = data.degree[node] ? `None of them is among the ${all(first.length)} strongest edges that this report holds; see the exported table.` : "Its noise is not correlated with that of any other.";
+        const words = data.degree[node] ? `None of them is among the ${all(first.length)} first edges, which this report holds; see the exported table.` : "Its noise is not correlated with that of any other.";
         found.append(make("p", { class: "muted" }, words));
       }
       for (const [other, v] of close.slice(0, 30)) {
@@ -210,24 +212,41 @@ function network(section) {
     for (const i of matches.slice(0, 25)) {
       const go = make("button", { type: "button" }, nameOf(i));
       go.addEventListener("click", () => choose(i));
-      found.append(make("p", {}, go, ` · ${all(data.degree[i])} edges`));
+      found.append(make("p", {}, go, ` · ${edges(i)}`));
     }
     if (matches.length > 25) found.append(make("p", { class: "muted" }, `and ${all(matches.length - 25)} more`));
   });
 
+  // The slider goes by the false discovery rate, on a scale of logarithms; without tests, by the number of edges.
   const slider = section.querySelector("input[type=range]"), output = section.querySelector("output");
-  slider.max = drawing.first.length; slider.min = Math.min(10, drawing.first.length); slider.step = 1; slider.value = shown;
-  output.textContent = shown;
-  slider.addEventListener("input", () => { shown = +slider.value; output.textContent = shown; drawGraph(); });
+  const few = Math.min(10, first.length) - 1, tens = (e) => Math.log10(Math.max(rate[e], 1e-12));
+  const upTo = (limit) => { let count = 0; while (count < first.length && tens(count) <= limit + 1e-9) count++; return count; };
+  function slide() {
+    const limit = +slider.value, count = rate ? upTo(limit) : limit, wrong = 10 ** limit * count;
+    shown = Math.min(count, drawing.first.length);
+    const rest = shown < count ? `; the ${all(shown)} surest are drawn` : "";
+    output.textContent = rate
+      ? `${percent(10 ** limit)}: ${all(count)} edge${count === 1 ? "" : "s"}, ${wrong < 1 ? "fewer than 1" : `about ${all(Math.round(wrong))}`} expected to be false${rest}`
+      : `${all(shown)} of ${all(data.n_edges)}`;
+    slider.setAttribute("aria-valuetext", output.textContent);
+    drawGraph();
+  }
+  slider.step = rate ? "any" : 1;
+  slider.min = rate ? Math.floor(tens(few)) : few + 1;
+  slider.max = !rate ? drawing.first.length : first.length < data.n_offered ? tens(first.length - 1) : Math.log10(data.max_rate);
+  slider.value = !rate ? 120 : data.n_edges > 150 ? tens(119) : Math.log10(fdr);
+  slider.addEventListener("input", slide);
+  slide();
+  if (drawing.groups) section.querySelector(".legend").append(...[...new Set(drawing.group)].sort((a, b) => a - b).map((g) => chip("span", drawing.groups[g], groupColor(g))));
 
   const details = section.querySelector("details");
   details.addEventListener("toggle", () => {
     const holder = section.querySelector(".pairs");
     if (!details.open || holder.childElementCount) return;
     const head = make("thead", {}, make("tr", {}, make("th", { class: "num" }, "#"), make("th", {}, item), make("th", {}, item), make("th", { class: "num" }, "partial correlation"), ...(rate ? [make("th", { class: "num" }, "q-value")] : [])));
-    const body = make("tbody"), count = Math.min(first.length, 500);
-    for (let e = 0; e < count; e++) body.append(make("tr", {}, make("td", { class: "num" }, String(e + 1)), make("td", {}, clipped(nameOf(first[e]), 80)), make("td", {}, clipped(nameOf(second[e]), 80)), make("td", { class: "num" }, number(value[e])), ...(rate ? [make("td", { class: "num" }, number(rate[e]))] : [])));
+    const body = make("tbody"), count = Math.min(data.n_edges, first.length, 500);
+    for (let e = 0; e < count; e++) body.append(make("tr", {}, make("td", { class: "num" }, String(e + 1)), make("td", {}, named(nameOf(first[e]), 40)), make("td", {}, named(nameOf(second[e]), 40)), make("td", { class: "num" }, number(value[e])), ...(rate ? [make("td", { class: "num" }, number(rate[e]))] : [])));
     holder.append(make("table", {}, head, body));
-    if (count < data.n_edges) holder.append(make("p", { class: "hint" }, `The ${all(count)} strongest of ${all(data.n_edges)} pairs; the exported table has all.`));
+    if (count < data.n_edges) holder.append(make("p", { class: "hint" }, `The first ${all(count)} of ${all(data.n_edges)} pairs; the exported table has all.`));
   });
 }

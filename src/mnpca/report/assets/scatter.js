@@ -21,7 +21,7 @@ function scores() {
       const xs = column(0), ys = column(1), height = Math.min(Math.max(width * 0.78, 260), 460);
       const [xSpan, ySpan] = zoom || [span(xs), span(ys)];
       const yTitle = columns.length === 1 ? "position" : `component ${axes[1] + 1}`;
-      const p = plane(box, width, height, xSpan, ySpan, { xTitle: `component ${axes[0] + 1}`, yTitle, label: "Scores" });
+      const p = plane(box, width, height, xSpan, ySpan, { xTitle: `component ${axes[0] + 1}`, yTitle, label: `Scores under ${box.id === "scatter-pca" ? "PCA" : "MN-PCA"}: component ${axes[0] + 1} across, ${yTitle} up` });
       const clip = "clip-" + box.id;
       const c = shape("clipPath", { id: clip }, p.svg);
       shape("rect", { x: p.margin.left, y: p.margin.top, width: p.inner.w, height: p.inner.h }, c);
@@ -101,7 +101,7 @@ function scores() {
     for (const panel of panels) panel.points().forEach((dot, i) => dot.classList.toggle("dim", Boolean(wanted) && !match(i)));
   });
   controls.append(make("label", { class: "search" }, "Find", search));
-  if (data.n_rows > count) controls.append(make("span", {}, `${count.toLocaleString("en")} of ${data.n_rows.toLocaleString("en")} rows shown, evenly spread`));
+  if (data.n_rows > count) controls.append(make("span", {}, `${count.toLocaleString("en")} of ${data.n_rows.toLocaleString("en")} rows shown, at equal distances`));
 
   const legend = byId("score-legend");
   if (labels && range) {
@@ -110,15 +110,13 @@ function scores() {
     legend.append(`${DATA.label_name || "label"}: ${number(range[0])}`, bar, number(range[1]) + (labels.values.includes(null) ? "; gray: no value" : ""));
   } else if (labels) {
     labels.names.forEach((name, code) => {
-      const dot = make("span", { class: "dot" });
-      dot.style.background = groupColor(code);
-      const chip = make("button", { class: "chip", type: "button", "aria-pressed": "true", title: "Show or hide this group" }, dot, make("span", {}, name || "(empty)"));
-      chip.addEventListener("click", () => {
+      const button = chip("button", name, groupColor(code), { type: "button", "aria-pressed": "true" });
+      button.addEventListener("click", () => {
         if (hidden.has(code)) hidden.delete(code); else hidden.add(code);
-        chip.setAttribute("aria-pressed", String(!hidden.has(code)));
+        button.setAttribute("aria-pressed", String(!hidden.has(code)));
         panels.forEach((panel) => panel.redraw());
       });
-      legend.append(chip);
+      legend.append(button);
     });
   }
   loadings();
@@ -129,7 +127,7 @@ function loadings() {
   if (!DATA.loadings.components.length) { byId("loadings").remove(); return; }
   DATA.loadings.components.forEach((rows, k) => {
     const body = make("tbody");
-    for (const [name, value] of rows) body.append(make("tr", {}, make("td", {}, clipped(name, 60)), make("td", { class: "num" }, number(value))));
+    for (const [name, value] of rows) body.append(make("tr", {}, make("td", {}, named(name, 40)), make("td", { class: "num" }, number(value))));
     const head = make("thead", {}, make("tr", {}, make("th", {}, `Component ${k + 1}`), make("th", { class: "num" }, "loading")));
     tables.append(make("table", {}, head, body));
   });

@@ -7,12 +7,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.arrays import inner
+from mnpca.engines.arrays import inner, to_numpy
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
 from mnpca.model.sparse import logdet, repeated, side_by_side
+from mnpca.model.sparse_data import SparseData, col_gram, row_gram
 from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
 from mnpca.solvers.likelihood.low_rank_step import LowRankStep, alternate_least_squares, closed_form
+
+# A row or column with a smaller share of its squares left in the residual is fitted exactly.
+EXACT = 1e-14
+REMEDIES = "Use penalize_diagonal=True, larger penalties or fewer components"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +43,7 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     if not penalty.row_on:
         return iterate
     n, p = iterate.row_precision.shape[0], data.shape[1]
-    residual = data - iterate.signal.dense()
-    weighted = side_by_side(residual @ iterate.col_precision, n)
-    covariance = weighted @ side_by_side(residual, n).T
+    covariance = row_gram(data, iterate.signal, iterate.col_precision, n)
     if penalty.ridge:
         scores = side_by_side(iterate.signal.left, n)
         covariance += penalty.ridge * scores @ scores.T
@@ -68,8 +71,8 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     """
     if not penalty.col_on:
         return iterate
-    residual = data - iterate.signal.dense()
-    covariance = residual.T @ (repeated(iterate.row_precision, data.shape[0]) @ residual)
+    all_rows = repeated(iterate.row_precision, data.shape[0])
+    covariance = col_gram(data, iterate.signal, all_rows)
     if penalty.ridge:
         covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
     covariance /= data.shape[0]
@@ -117,6 +120,25 @@ def signal_step(
     return replace(iterate, signal=signal)
 
 
+def check_bounded(data: FloatArray, iterate: Iterate, penalty: Penalty) -> None:
+    """Raise an error where the likelihood has no bound.
+
+    Without a penalty on the diagonal, the precision of a row or column that the signal fits exactly
+    grows without end.
+    """
+    if penalty.diagonal or isinstance(data, SparseData):  # that one's residual is never formed
+        return
+    residual = data - iterate.signal.dense()
+    for name, axis, on in (("row", 1, penalty.row_on), ("column", 0, penalty.col_on)):
+        left, total = (to_numpy((x * x).sum(axis=axis)) for x in (residual, data))
+        exact = np.flatnonzero(left < EXACT * total)
+        if on and len(exact):
+            raise NotCertifiedError(
+                f"The likelihood has no bound: the components fit {name} {exact[0]} exactly, so "
+                f"that its noise precision grows without end. {REMEDIES}."
+            )
+
+
 def _lower(
     covariance: FloatArray,
     weight: float | FloatArray,
@@ -144,8 +166,7 @@ def _lower(
     except ValueError as error:  # no solution, or none that can be certified
         raise NotCertifiedError(
             "The fit ran into a noise precision without a certified solution; some rows or columns "
-            "may be fitted exactly. Use penalize_diagonal=True, larger penalties, fewer components "
-            "or a larger tol."
+            f"may be fitted exactly. {REMEDIES}, or a larger tol."
         ) from error
     found, reached = result.precision, result.objective
     if hold_scale:

@@ -10,12 +10,22 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
 from mnpca.engines.arrays import Array, diagonal_matrix, is_foreign_array, like, to_numpy
+from mnpca.model.gpca import Gpca, identify
 from mnpca.model.low_rank import LowRank
+from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
-from mnpca.model.sparse import repeated
+from mnpca.model.sparse import normalize_gauge, repeated
+from mnpca.model.sparse_data import SparseData
 from mnpca.noise.scales import row_col_scales
 from mnpca.precision import PrecisionResult
-from mnpca.solvers.likelihood.blocks import Iterate, col_step, gauge_step, row_step, signal_step
+from mnpca.solvers.likelihood.blocks import (
+    Iterate,
+    check_bounded,
+    col_step,
+    gauge_step,
+    row_step,
+    signal_step,
+)
 from mnpca.solvers.likelihood.low_rank_step import LowRankStep, closed_form, svd_start
 from mnpca.solvers.progress import Progress, Report, State, inner_state, nested, silent
 
@@ -62,12 +72,6 @@ def fit_likelihood(
 
     Parameters
     ----------
-    data : array of shape (n, p)
-        Y, centered if it is to be.
-    rank : int
-        Number of components.
-    penalty : Penalty
-        Weights of the penalties.
     start : {"best", "svd", "scales"}, default="best"
         Where to begin: the truncated SVD of Y, that of Y with its rows and columns scaled to equal
         mean squares, or both; then the lower end is kept.
@@ -75,12 +79,8 @@ def fit_likelihood(
         Alternating least squares, or generalized PCA.
     tol : float, default=1e-5
         Change of the objective at which to stop; precisions are solved ten times as accurately.
-    max_iter : int, default=200
-        Largest number of iterations.
     n_matrices : int, default=1
         Number of matrices that stand one under the other in `data`.
-    report, resume
-        See `mnpca.solvers.progress`.
     """
     correlated = penalty.row_on or penalty.col_on
     starts: list[Start] = ["svd", "scales"] if start == "best" else [start]
@@ -105,6 +105,22 @@ def fit_likelihood(
         )
         inner = None
     return min(ends, key=lambda end: end.history[-1])
+
+
+def identified(fit: LikelihoodFit, unit: float) -> tuple[sp.csr_array, sp.csr_array, Gpca]:
+    """Return A, B and the signal of data of which `unit` was the unit, in the model's form.
+
+    The precisions have the gauge ``logdet A = 0``, the signal that of generalized PCA; all of them
+    are in the host's memory.
+    """
+    precisions = (
+        sp.csr_array(to_numpy(side)) if is_foreign_array(side) else side
+        for side in (fit.row_precision, fit.col_precision / unit**2)
+    )
+    row, col = normalize_gauge(*precisions)
+    scores, loadings = map(to_numpy, fit.signal)
+    metrics = Metric(len(scores), repeated(row, len(scores))), Metric(len(loadings), col)
+    return row, col, identify(scores * unit, loadings, *metrics)
 
 
 def descend(
@@ -139,6 +155,7 @@ def descend(
         iterate = col_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = gauge_step(data, iterate, penalty)
         iterate = signal_step(data, iterate, penalty, low_rank_step)
+        check_bounded(data, iterate, penalty)
         history.append(iterate.value(data, penalty))
         converged = _settled(history, tol)
         saver = _saver(iterate, history)
@@ -160,7 +177,8 @@ def begin(
     identity = _diagonal(np.ones(n // n_matrices), data), _diagonal(np.ones(p), data)
     if start == "svd":
         return Iterate(svd_start(data, rank), *identity)
-    scales = row_col_scales(engine_for(data), n_repeats=n_matrices)
+    engine = data.engine() if isinstance(data, SparseData) else engine_for(data)
+    scales = row_col_scales(engine, n_repeats=n_matrices)
     row, col = (
         _diagonal(side.base.weights, data) if on else plain
         for side, plain, on in zip(scales, identity, (penalty.row_on, penalty.col_on), strict=True)

@@ -11,6 +11,7 @@ from mnpca.model.dense_gpca import dense_gpca
 from mnpca.model.gpca import CenteredMatrix, Gpca, gpca, truncated_svd
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
+from mnpca.model.sparse_data import SparseData
 
 LowRankStep: TypeAlias = Literal["als", "closed"]
 
@@ -37,18 +38,10 @@ def alternate_least_squares(
 
     Parameters
     ----------
-    data : array of shape (n, p)
-        Y.
     signal : LowRank
         X and W to start from; only X is read.
-    row_precision, col_precision : sparse arrays
-        A and B.
-    ridge : float
-        Weight of ``tr(X'AX) + tr(W'BW)``.
     tol : float, default=1e-7
         Relative gain of an iteration at which to stop.
-    max_iter : int, default=500
-        Largest number of iterations.
     """
     scores = signal.left
     gain = -np.inf
@@ -85,12 +78,18 @@ def closed_form(
         parts, *_ = dense_gpca(data, rank, row_precision, col_precision)
         return _placed(_shrunk(parts, ridge), data)
     metrics = (Metric(data.shape[0], row_precision), Metric(data.shape[1], col_precision))
+    if isinstance(data, SparseData):
+        centered = CenteredMatrix(*data.centered())
+        return _shrunk(gpca(centered, rank, *metrics, solver="krylov"), ridge)
     solver: Literal["factor", "krylov"] = "factor" if min(data.shape) <= DENSE_LIMIT else "krylov"
     return _shrunk(gpca(CenteredMatrix(data), rank, *metrics, solver=solver), ridge)
 
 
 def svd_start(data: Array, rank: int) -> LowRank:
     """Return the truncated SVD of Y, its factors balanced, where Y lives."""
+    if isinstance(data, SparseData):
+        matrix, mean = data.centered()
+        return _shrunk(truncated_svd(matrix, rank, mean=mean), 0.0)
     signal = _shrunk(truncated_svd(data, rank), 0.0)
     return _placed(signal, data) if is_foreign_array(data) else signal
 

@@ -1,4 +1,4 @@
-"""A matrix with holes and covariates, and what the present model expects of it."""
+"""A matrix with missing cells and covariates, and what the present model expects of it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from mnpca._typing import BoolArray, FloatArray, Precision
 from mnpca.model.conditional import MissingNoise, sample_noise
 from mnpca.model.effects import Covariates, Effects
 
-#: Rounds between the effects of covariates and the holes, where there are both.
+#: Rounds between the effects of covariates and the missing cells, where there are both.
 EFFECT_ROUNDS = 3
 
 
@@ -19,13 +19,13 @@ class Completion(NamedTuple):
     Attributes
     ----------
     filled : array of shape (n, p)
-        The matrix, holes at their conditional means.
+        The matrix, missing cells at their conditional means.
     effects : Effects
         Of the covariates.
     fitted : array of shape (n, p)
         Signal and effects together: everything but the noise.
     cells : array of shape (n_missing,)
-        Conditional mean of the noise in the holes.
+        Conditional mean of the noise in the missing cells.
     """
 
     filled: FloatArray
@@ -35,14 +35,14 @@ class Completion(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a fit says about holes and covariates.
+    """What a fit says about missing cells and covariates.
 
     Attributes
     ----------
     effects : Effects
         Of the covariates.
     filled : array of shape (n, p)
-        The matrix, holes at their conditional means.
+        The matrix, missing cells at their conditional means.
     std : array of shape (n, p)
         Standard errors of these as predictions, signal and noise together; 0 elsewhere.
     """
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of(cls, completion: Completion, missing: BoolArray, variances: FloatArray) -> "Outcome":
-        """Put the variances of the holes in their places."""
+        """Put the variances of the missing cells in their places."""
         std = np.zeros(missing.shape)
         std[missing] = np.sqrt(variances)
         return cls(completion.effects, completion.filled, std)
@@ -87,10 +87,8 @@ class Expectation:
 
     Parameters
     ----------
-    problem : Incomplete
-        The matrix.
     noise : MissingNoise
-        The noise in its holes given that in the other cells.
+        The noise in its missing cells given that in the others.
     """
 
     def __init__(self, problem: Incomplete, noise: MissingNoise) -> None:
@@ -108,9 +106,7 @@ class Expectation:
         signal : array of shape (n, p)
             Mean row included.
         cells : array of shape (n_missing,), default=None
-            Noise in the holes, to start from.
-        tol : float, default=1e-2
-            Of the conditional means.
+            Noise in the missing cells, to start from.
         """
         problem, missing = self.problem, self.problem.missing
         filled = np.where(missing, signal, problem.matrix)
@@ -132,8 +128,8 @@ class Expectation:
     def for_noise(self, completion: Completion, rng: np.random.Generator) -> FloatArray:
         """Return a matrix with the second moments that the noise is estimated from.
 
-        Expected values vary less than the noise does. Instead, the noise in the holes is drawn
-        from its conditional distribution, and the effects of covariates from theirs, so that
+        Expected values vary less than the noise does. Instead, the noise in the missing cells is
+        drawn from its conditional distribution, and the effects of covariates from theirs, so that
         ``E[R'AR]`` and ``E[R B R']`` hold the conditional covariances as they should.
         """
         covariates, missing = self.problem.covariates, self.problem.missing

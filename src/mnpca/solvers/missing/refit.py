@@ -28,23 +28,27 @@ class Solution:
 
     Attributes
     ----------
-    row_precision, col_precision : sparse arrays
-        A and B.
-    detail : object
-        Whatever else the solver returns.
+    signal : Gpca
+        Its signal.
+    history : list of float
+        Objective at the start and after every iteration.
+    converged : bool
+        Whether it settled.
     """
 
     row_precision: Precision
     col_precision: Precision
-    detail: Any
+    signal: Gpca
+    history: list[float]
+    converged: bool
 
 
 Solve: TypeAlias = Callable[[FloatArray, Report, State | None], Solution]
 
 
 @dataclass(frozen=True)
-class Refit:
-    """A fit of an incomplete matrix.
+class IncompleteFit:
+    """A fit of a matrix that may be incomplete.
 
     Attributes
     ----------
@@ -54,8 +58,8 @@ class Refit:
         Mean row, zeros where the model has none.
     signal : Gpca
         What the expected matrix has besides mean and effects.
-    outcome : Outcome
-        Of holes and covariates.
+    outcome : Outcome or None
+        Of missing cells and covariates; None where there are neither.
     data : array of shape (n, p)
         A complete matrix without effects whose noise has the fitted covariances.
     """
@@ -63,11 +67,11 @@ class Refit:
     solution: Solution
     mean: FloatArray
     signal: Gpca
-    outcome: Outcome
-    data: FloatArray
+    outcome: Outcome | None
+    data: Any
 
 
-def fit_again(
+def fit_incomplete(
     problem: Incomplete,
     guess: FloatArray,
     rank: int,
@@ -78,27 +82,15 @@ def fit_again(
     seed: int = 0,
     report: Report,
     resume: State | None = None,
-) -> Refit:
-    """Fit, let the signal settle on the expected matrix, draw the noise in the holes, fit again.
+) -> IncompleteFit:
+    """Fit, let the signal settle on the expected matrix, draw the missing noise, fit again.
 
     Parameters
     ----------
-    problem : Incomplete
-        The matrix.
     guess : array of shape (n, p)
         A completed matrix to begin with.
-    rank : int
-        Components of the signal.
     solve : callable
         Takes a complete, centered matrix, a report and a state, and returns a `Solution`.
-    center : bool
-        Whether the model has a mean row.
-    ridge : float, default=0.0
-        Of the low-rank step.
-    seed : int, default=0
-        Of the draws.
-    report, resume
-        See `mnpca.solvers.progress`.
     """
     number, data, inner = 0, guess, None
     if resume is not None:
@@ -120,8 +112,10 @@ def fit_again(
         Metric(len(mean), solution.col_precision),
     )
     parts = identify(*signal, *metrics)
-    variances = _hole_variances(expectation, parts)
-    return Refit(solution, mean, parts, Outcome.of(completion, problem.missing, variances), data)
+    variances = _cell_variances(expectation, parts)
+    return IncompleteFit(
+        solution, mean, parts, Outcome.of(completion, problem.missing, variances), data
+    )
 
 
 def _mean(data: FloatArray, center: bool) -> FloatArray:
@@ -145,7 +139,7 @@ def _settle(
     return mean, signal, completion
 
 
-def _hole_variances(expectation: Expectation, signal: Gpca) -> FloatArray:
+def _cell_variances(expectation: Expectation, signal: Gpca) -> FloatArray:
     """Variances of predictions: of the noise given the observed cells, and of the signal.
 
     With U'AU = V'BV = I the scores of row i have covariance ``(inv A)_ii I`` and the loadings of

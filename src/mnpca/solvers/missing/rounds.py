@@ -1,4 +1,4 @@
-"""Expectation and maximization for MNPCA: signal and noise steps on a matrix with holes."""
+"""Expectation and maximization for MNPCA: signal and noise steps on a matrix with missing cells."""
 
 import copy
 from collections.abc import Callable
@@ -15,9 +15,12 @@ from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
 from mnpca.solvers.mnpca.evidence import penalized_evidence
 from mnpca.solvers.mnpca.fit import MNPCAFit, posterior_fields
+from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
 from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
+from mnpca.solvers.mnpca.learned import learn_signal
 from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step
+from mnpca.solvers.mnpca.priors import PriorChoice
 from mnpca.solvers.mnpca.search import FINAL_SWEEPS
 from mnpca.solvers.mnpca.standardized import StandardizedData
 from mnpca.solvers.mnpca.variational import Posterior
@@ -36,6 +39,8 @@ SIGNAL_STEPS = 1
 FINAL_STEPS = 5
 #: Change of the signal at which these end.
 FINAL_TOL = 2e-3
+#: How often the priors are learned, each time on cells that were expected under the last ones.
+LEARNING_STEPS = 2
 #: Accuracy of the final conditional means.
 FINAL_CELL_TOL = 1e-4
 #: The name of the stage.
@@ -51,7 +56,7 @@ class CompletedFit:
     fit : MNPCAFit
         The model; its signal is what is left besides the covariates.
     outcome : Outcome
-        Of holes and covariates.
+        Of missing cells and covariates.
     data : array of shape (n, p)
         A complete matrix without effects whose noise has the fitted covariances.
     """
@@ -84,18 +89,8 @@ class MissingRounds:
 
     Parameters
     ----------
-    problem : Incomplete
-        The matrix.
     guess : array of shape (n, p)
         The completed matrix that was fitted.
-    fit : MNPCAFit
-        Its fit.
-    structures : pair of {"identity", "diagonal", "graph"}
-        Of the noise of rows and of columns.
-    center : bool or "auto"
-        Whether the model has a mean row.
-    seed : int
-        Of the draws and of the subspace iteration.
     n_rounds : int, default=3
         How many at most; more than three only until the signal hardly changes.
     prune : bool, default=False
@@ -133,7 +128,12 @@ class MissingRounds:
         earlier run, or None.
         """
         point = self._beginning() if resume is None else self._unpack(resume)
-        return self._finish(self._rounds_from(point, report, outer))
+        self.end = self._rounds_from(point, report, outer)
+        return self._finish(self.end)
+
+    def learned(self, prior: PriorChoice | None) -> CompletedFit:
+        """Return the outcome of `run` with learned priors of scores and loadings."""
+        return self._finish(self.end, prior)
 
     def predictions(self, completed: CompletedFit, hidden: BoolArray) -> FloatArray:
         """Return what the model expects of observed cells that it is re-estimated without.
@@ -234,7 +234,7 @@ class MissingRounds:
                 break
         return _Settled(posterior, expectation.complete(signal, cells))
 
-    def _finish(self, point: _Point) -> CompletedFit:
+    def _finish(self, point: _Point, prior: PriorChoice | None = None) -> CompletedFit:
         """Let the signal settle under the final noise, and describe what came out."""
         expectation = self._under(point.noise)
         settled = self._settle(expectation, point, point.centered)
@@ -247,18 +247,27 @@ class MissingRounds:
         )
         signal = self._in_data(posterior).dense()
         completion = expectation.complete(signal, settled.completion.cells, tol=FINAL_CELL_TOL)
+        svd = posterior.svd
+        for _ in range(LEARNING_STEPS):
+            if prior is None:
+                break
+            engine = self._standardized(expectation.for_signal(completion))
+            scaled = self.standardized.to_scaled(point.noise)
+            posterior = learn_signal(engine, scaled, posterior, prior)
+            signal = self._in_data(posterior).dense()
+            completion = expectation.complete(signal, completion.cells, tol=FINAL_CELL_TOL)
         drawn = expectation.for_noise(completion, np.random.default_rng([self.seed, 0]))
-        fit = self._as_fit(posterior, point.noise)
+        fit = self._as_fit(posterior, point.noise, svd)
         rows, cols = np.nonzero(self.problem.missing)
         left, right = fit.signal_variance
         variances = np.einsum("ck,ck->c", left[rows], right[cols]) + expectation.noise.variances()
         outcome = Outcome.of(completion, self.problem.missing, variances)
         return CompletedFit(fit, outcome, drawn)
 
-    def _as_fit(self, posterior: Posterior, noise: NoiseModel) -> MNPCAFit:
+    def _as_fit(self, posterior: Posterior, noise: NoiseModel, svd: GeneralisedSVD) -> MNPCAFit:
         scaled = self.standardized.to_scaled(noise)
         row_share, col_share = observed_shares(self.problem.missing, posterior, scaled)
-        fields = posterior_fields(posterior, scaled, self.standardized, row_share, col_share)
+        fields = posterior_fields(posterior, scaled, self.standardized, svd, row_share, col_share)
         rounds = [(STAGE, i + 1, *entry) for i, entry in enumerate(self.rounds)]
         history = (*self.start.history, *rounds)
         return replace(

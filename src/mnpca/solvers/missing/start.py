@@ -18,7 +18,7 @@ SMALLEST_VARIANCE = 1e-8
 
 
 def column_fill(problem: Incomplete) -> FloatArray:
-    """Return the matrix, less covariate effects by least squares, holes at the column means."""
+    """Return the matrix less covariate effects by least squares, column means for missing cells."""
     observed = ~problem.missing
     mean = problem.matrix.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
     signal = np.broadcast_to(mean, problem.matrix.shape)
@@ -32,17 +32,6 @@ def first_guess(problem: Incomplete, rank: int, center: Center, seed: int) -> Fl
 
     Row and column variances of the observed residual, the expected matrix under them, and its
     variational low-rank step alternate from the column means.
-
-    Parameters
-    ----------
-    problem : Incomplete
-        The matrix with holes.
-    rank : int
-        Components of the signal.
-    center : bool or "auto"
-        Whether the model has a mean row.
-    seed : int
-        Of the subspace iteration.
     """
     data = column_fill(problem)
     if not problem.missing.any():
@@ -74,8 +63,8 @@ def first_fit(
 ) -> tuple[FloatArray, MNPCAFit]:
     """Return the first completion, and its fit under variances that have hardly begun to settle.
 
-    Where what the components leave over is no noise with few links, as in most data from life,
-    expectation and maximization from here predict better than from the end of a search.
+    Where the residual is not noise with few links, as in most real data, expectation and
+    maximization from here predict better than from the end of a search.
     Parameters are those of `first_guess`.
     """
     guess = first_guess(problem, rank, center, seed)

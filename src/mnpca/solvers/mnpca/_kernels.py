@@ -61,3 +61,44 @@ def posterior_rows(
         total_variance[i] = variance
         divergence += np.log(odds)
     return divergence
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def part_densities(z, d, log_weights, centers, values, vectors, logs):
+    """Fill in the log density of every row under every part of a mixture."""
+    n, k = z.shape
+    for g in range(len(log_weights)):
+        for i in range(n):
+            total = 0.0
+            for j in range(k):
+                offset = 0.0
+                for m in range(k):
+                    offset += (z[i, m] - centers[g, m]) * vectors[g, m, j]
+                variance = values[g, j] + 1.0 / d[i]
+                total += np.log(variance) + offset * offset / variance
+            logs[i, g] = log_weights[g] - 0.5 * total
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def part_moments(z, d, shares, centers, values, vectors, counts, first, second):
+    """Add up counts and moments of the posterior of the rows, part by part of a mixture.
+
+    Moments are relative to the part's center and in its eigenbasis.
+    """
+    n, k = z.shape
+    row = np.empty(k)
+    for g in range(len(counts)):
+        for i in range(n):
+            share = shares[i, g]
+            counts[g] += share
+            for j in range(k):
+                offset = 0.0
+                for m in range(k):
+                    offset += (z[i, m] - centers[g, m]) * vectors[g, m, j]
+                gain = values[g, j] / (values[g, j] + 1.0 / d[i])
+                row[j] = gain * offset
+                first[g, j] += share * row[j]
+                second[g, j, j] += share * gain / d[i]
+            for j in range(k):
+                for m in range(k):
+                    second[g, j, m] += share * row[j] * row[m]

@@ -8,13 +8,10 @@ from mnpca.engines import thin
 from mnpca.engines.base import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
+from mnpca.solvers.mnpca.mixture import best_weights, log_sum
+from mnpca.solvers.mnpca.priors import SCALES
 from mnpca.solvers.mnpca.variational import FactorPosterior, Posterior
 
-#: Scales of a row of scores (or loadings) relative to the Gaussian prior, from "absent" on. A
-#: grid in steps of a half decade loses less than a tenth of a nat per item against a finer one.
-SCALES = np.array([0.0, *10.0 ** np.arange(-2.5, 2.25, 0.5)])
-#: Most EM steps for the weights of the scales; they end when the gain rises by less than a nat.
-WEIGHT_STEPS = 200
 #: Of more items than this an even sample is looked at.
 MOST_ITEMS = 5000
 
@@ -134,17 +131,8 @@ def _side_gain(
     return max(step * _mixture_gain(densities), 0.0)
 
 
-def _mixture_gain(densities: FloatArray) -> float:
+def _mixture_gain(log_densities: FloatArray) -> float:
     """Return the log likelihood of the best mixture of the columns less that of the best one."""
-    top = densities.max(axis=1, keepdims=True)
-    likelihoods = np.exp(densities - top)
-    weights: FloatArray = np.full(densities.shape[1], 1.0 / densities.shape[1])
-    total = -np.inf
-    for _ in range(WEIGHT_STEPS):
-        shares = likelihoods * weights
-        marginal = shares.sum(axis=1)
-        before, total = total, float(np.log(marginal).sum())
-        if total - before < 1e-2:
-            break
-        weights = np.mean(shares / marginal[:, None], axis=0)
-    return total + float(top.sum()) - float(densities.sum(axis=0).max())
+    weights = np.maximum(best_weights(log_densities), np.finfo(float).tiny)
+    mixed = float(log_sum(log_densities + np.log(weights)).sum())
+    return mixed - float(log_densities.sum(axis=0).max())

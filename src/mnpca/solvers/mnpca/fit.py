@@ -8,15 +8,19 @@ import numpy as np
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
 from mnpca.engines.base import Engine
-from mnpca.model.low_rank import LowRank, fix_signs
+from mnpca.model.low_rank import LowRank, components_for_share, fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.noise.graph import graph_can_show
+from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
 from mnpca.solvers.mnpca.iterate import Iterate
+from mnpca.solvers.mnpca.learned import learn_signal
 from mnpca.solvers.mnpca.low_rank_step import SURPLUS, Center, largest_rank, leading_components
-from mnpca.solvers.mnpca.search import SIGNAL_FIRST, Allowed, Search, Settings, trail_of
+from mnpca.solvers.mnpca.priors import PriorChoice
+from mnpca.solvers.mnpca.search import Search
+from mnpca.solvers.mnpca.settings import SIGNAL_FIRST, Allowed, Settings, trail_of
 from mnpca.solvers.mnpca.standardized import StandardizedData
-from mnpca.solvers.mnpca.variational import Posterior
+from mnpca.solvers.mnpca.variational import FactorPrior, Posterior
 from mnpca.solvers.progress import Progress, Report, State, silent
 
 #: Rows on which a search with very many of them begins ...
@@ -53,6 +57,8 @@ class MNPCAFit:
     scores, loadings, singular_values : arrays
         Generalized SVD of ``Y - 1 mean'`` under A and B: scores are U diag(s), loadings V with
         V'BV = I.
+    priors : pair of FactorPrior or None
+        The priors of scores and of loadings, where they were learned.
     row_noise, col_noise : AxisPrecision
         A and B with their spectra by component.
     elbo, evidence : float
@@ -80,6 +86,7 @@ class MNPCAFit:
     scores: FloatArray
     loadings: FloatArray
     singular_values: FloatArray
+    priors: tuple[FactorPrior, FactorPrior] | None
     row_noise: AxisPrecision
     col_noise: AxisPrecision
     elbo: float
@@ -109,6 +116,7 @@ def fit_mnpca(
     tol: float = 1e-2,
     random_state: int = 0,
     n_matrices: int = 1,
+    prior: PriorChoice = "auto",
     report: Report = silent,
     resume: State | None = None,
 ) -> MNPCAFit:
@@ -133,6 +141,8 @@ def fit_mnpca(
     n_matrices : int
         Y holds so many matrices, one under the other, that share mean row, loadings and both
         noise precisions (A is then repeated, see `AxisPrecision`).
+    prior : {"auto", "gaussian", "mixture"}
+        What rows of scores and of loadings are drawn from; see `learn_signal`.
     report : callable
         Called after every outer iteration.
     resume : State, optional
@@ -149,7 +159,7 @@ def fit_mnpca(
     (2, True)
     """
     rows, cols = (noise, noise) if isinstance(noise, str) else noise
-    settings = Settings(rank, rows, cols, center, max_iter, tol, random_state, n_matrices)
+    settings = Settings(rank, rows, cols, center, max_iter, tol, random_state, n_matrices, prior)
     return fit_with(Y, settings, report, resume)[0]
 
 
@@ -158,12 +168,12 @@ def fit_with(
     settings: Settings,
     report: Report = silent,
     resume: State | None = None,
-    shown: int | None = None,
+    shown: float | None = None,
 ) -> tuple[MNPCAFit, MNPCAFit]:
     """Fit with the given settings; return the fit, and the same with its leading components only.
 
     The second has the noise of the first and its `shown` leading components (all of them where
-    `shown` is None or more than there are).
+    `shown` is None or more than there are); below 1 it is a share, see `components_for_share`.
     """
     standardized = StandardizedData.of(Y, settings.center, settings.col_structure)
     settings = replace(settings, center=standardized.center)
@@ -182,11 +192,20 @@ def fit_with(
         search = _begin(engine, settings, report)
         best = search.run(report)
     best, comparisons = search.simplified(best)
-    fit = as_fit(best, comparisons, search, standardized)
+
+    def fields(posterior: Posterior) -> dict[str, Any]:
+        learned = posterior
+        if settings.prior is not None:
+            learned = learn_signal(engine, best.noise, posterior, settings.prior)
+        return posterior_fields(learned, best.noise, standardized, posterior.svd)
+
+    fit = as_fit(best, fields(best.posterior), comparisons, search, standardized)
+    if shown is not None and 0 < shown < 1:
+        shown = components_for_share(fit.singular_values, shown)
     if shown is None or shown >= best.posterior.rank:
         return fit, fit
-    posterior = leading_components(engine, best.noise, best.posterior, shown)
-    return fit, replace(fit, **posterior_fields(posterior, best.noise, standardized))
+    leading = leading_components(engine, best.noise, best.posterior, int(shown))
+    return fit, replace(fit, **fields(leading))
 
 
 def _begin(engine: Engine, settings: Settings, report: Report) -> Search:
@@ -219,6 +238,7 @@ def _begin(engine: Engine, settings: Settings, report: Report) -> Search:
 
 def as_fit(
     best: Iterate,
+    fields: dict[str, Any],
     comparisons: tuple[dict[Structure, float], dict[Structure, float]],
     search: Search,
     standardized: StandardizedData,
@@ -229,7 +249,7 @@ def as_fit(
     settled, last_change = search.ending(trail_of(chosen))
     constant = standardized.constant
     return MNPCAFit(
-        **posterior_fields(posterior, best.noise, standardized),
+        **fields,
         elbo=posterior.elbo + constant,
         evidence=best.evidence + constant,
         history=tuple(
@@ -259,16 +279,16 @@ def posterior_fields(
     posterior: Posterior,
     noise: NoiseModel,
     standardized: StandardizedData,
+    svd: GeneralisedSVD,
     row_share: FloatArray | None = None,
     col_share: FloatArray | None = None,
 ) -> dict[str, Any]:
     """Return signal and noise of a fit, in the units of the data, by the names of its fields.
 
-    `row_share` and `col_share` are as in `signal_variance`.
+    Scores and loadings are those of the decomposition `svd` of the data. `row_share` and
+    `col_share` are as in `signal_variance`.
     """
-    scores, loadings = fix_signs(
-        posterior.svd.left * posterior.svd.singular_values, posterior.svd.right * standardized.scale
-    )
+    scores, loadings = fix_signs(svd.left * svd.singular_values, svd.right * standardized.scale)
     left, right = signal_variance(posterior, noise, row_share, col_share)
     in_data = standardized.from_scaled(noise)
     return {
@@ -278,7 +298,8 @@ def posterior_fields(
         "signal_variance": LowRank(left, right * standardized.scale**2),
         "scores": scores,
         "loadings": loadings,
-        "singular_values": posterior.svd.singular_values,
+        "singular_values": svd.singular_values,
+        "priors": posterior.priors,
         "row_noise": in_data.row,
         "col_noise": in_data.col,
     }

@@ -6,6 +6,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.base import Engine
+from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.generalized_svd import (
@@ -146,7 +147,7 @@ def largest_rank(shape: tuple[int, int]) -> int:
     return min(max(bound, 1), q - 1)
 
 
-def relative_change(new: Posterior, old: Posterior) -> float:
+def relative_change(new: Posterior | LowRank, old: Posterior | LowRank) -> float:
     """Return ``|M_new - M_old| / |M_new|`` of the two signals, from their factors.
 
     A signal of less than a hundredth of the data (of mean square one) counts as that much: how

@@ -60,6 +60,20 @@ def noise_step(
     return NoiseModel(row, col).in_gauge()
 
 
+def simpler_noise(
+    engine: Engine, posterior: Posterior, noise: NoiseModel, axis: int, structure: Structure
+) -> NoiseModel:
+    """Re-estimate the noise of one axis with variances alone; the other axis stays as it is."""
+    row, col = noise.row, noise.col
+    if (row if axis else col).is_diagonal:
+        step: _DiagonalStep | _GraphStep = _DiagonalStep(engine, posterior)
+    else:
+        step = _GraphStep(engine, posterior, Memory(), 0.0)
+    if axis:
+        return NoiseModel(row, step.col(row, col, structure)).in_gauge()
+    return NoiseModel(step.row(row, col, structure), col).in_gauge()
+
+
 class _DiagonalStep:
     """Both sides diagonal: two weighted sums of squares of one residual."""
 

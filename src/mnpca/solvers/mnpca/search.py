@@ -1,22 +1,31 @@
 """The search for signal and noise: trails from both ends, compared by their evidence."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.base import Engine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.estimate import NoiseModel, Structure
+from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures
 from mnpca.solvers.mnpca.evidence import evidence
 from mnpca.solvers.mnpca.iterate import Iterate
-from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, relative_change
-from mnpca.solvers.mnpca.noise_step import Memory, noise_step
+from mnpca.solvers.mnpca.low_rank_step import low_rank_step, relative_change
+from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
+from mnpca.solvers.mnpca.settings import (
+    EQUAL,
+    FEWER,
+    NETWORKS_FIRST,
+    SETTLING,
+    SIGNAL_FIRST,
+    UNEQUAL,
+    Settings,
+    Stage,
+    trail_of,
+    trails_of,
+)
 from mnpca.solvers.progress import Progress, Report, State
-
-Allowed: TypeAlias = Structure | Literal["auto"]
-"""The structure that a side has to have; "auto" leaves it to the evidence."""
 
 #: Variational sweeps of a low-rank step, and of the last one.
 SWEEPS, FINAL_SWEEPS = 8, 20
@@ -32,68 +41,6 @@ SIGNAL_STRENGTH = 3.0
 PATIENCE = 2
 #: Components that a walk drops at once, at most: twice as many after every success.
 MOST_DROPPED = 8
-
-#: The trails, in their order.
-EQUAL = "equal variances"
-UNEQUAL = "unequal variances"
-NETWORKS_FIRST = "networks first"
-SIGNAL_FIRST = "signal first"
-#: What follows a trail where the rank is to be chosen.
-FEWER = "fewer components"
-SETTLING = "settling"
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the caller asked for."""
-
-    rank: int | None
-    """None leaves it to the evidence."""
-    row_structure: Allowed
-    col_structure: Allowed
-    center: Center
-    max_iter: int
-    tol: float
-    seed: int
-    n_matrices: int = 1
-    """The data are so many matrices, one under the other, with the same noise."""
-    most: int = 64
-    """A trail looks for no more components than this; see `fit_with`."""
-
-    def structures(self, trail: str) -> tuple[Structure, Structure]:
-        """Return the structures of rows and columns on a trail."""
-        own: Structure = "graph"
-        if trail in (EQUAL, UNEQUAL):
-            own = "identity" if trail == EQUAL else "diagonal"
-
-        def of(allowed: Allowed) -> Structure:
-            if trail == EQUAL:
-                return "identity"
-            if allowed == "auto" or (allowed == "graph" and trail == UNEQUAL):
-                return own
-            return allowed
-
-        return of(self.row_structure), of(self.col_structure)
-
-    def allows(self, trail: str) -> bool:
-        """Tell whether the end of a trail has the structures that were asked for."""
-        asked = (self.row_structure, self.col_structure)
-        return all(
-            allowed in ("auto", own)
-            for allowed, own in zip(asked, self.structures(trail), strict=True)
-        )
-
-
-class Stage(NamedTuple):
-    """A trail, or what follows it."""
-
-    trail: str
-    part: str = ""
-
-    @property
-    def name(self) -> str:
-        """Return the name for reports."""
-        return f"{self.trail}, {self.part}" if self.part else self.trail
 
 
 @dataclass
@@ -136,7 +83,7 @@ class Search:
         row = AxisPrecision.diagonal(np.ones(n // settings.n_matrices)).tile(settings.n_matrices)
         noise = NoiseModel(row, AxisPrecision.diagonal(np.ones(p)))
         start = _fit_signal(engine, noise, settings, settings.rank)
-        return cls(engine, settings, start, [Stage(name) for name in _trails(settings)])
+        return cls(engine, settings, start, [Stage(name) for name in trails_of(settings)])
 
     @classmethod
     def go_on(
@@ -178,23 +125,17 @@ class Search:
         columns how much the evidence falls with each simpler structure. Only sides that are left
         to the evidence are looked at.
         """
-        trail = trail_of(self.best_name())
-        structures = list(self.settings.structures(trail))
         losses: tuple[dict[Structure, float], dict[Structure, float]] = ({}, {})
         asked = (self.settings.row_structure, self.settings.col_structure)
-        for number, allowed in enumerate(asked):
+        for axis, allowed in enumerate(asked):
             if allowed != "auto":
                 continue
-            side = best.noise.col if number else best.noise.row
-            for simpler in simpler_structures(side):
-                trial = structures.copy()
-                trial[number] = simpler
-                row, col = trial
-                noise = noise_step(self.engine, best.posterior, best.noise, row, col, self.memory)
+            for simpler in simpler_structures(best.noise.col if axis else best.noise.row):
+                noise = simpler_noise(self.engine, best.posterior, best.noise, axis, simpler)
                 rival = self._with_signal(noise, best.posterior.rank, best)
-                losses[number][simpler] = best.evidence - rival.evidence
+                losses[axis][simpler] = best.evidence - rival.evidence
                 if rival.evidence > best.evidence:
-                    best, structures = self.polished(rival), trial
+                    best = self.polished(rival)
         return best, losses
 
     def ending(self, trail: str) -> tuple[bool, float]:
@@ -417,39 +358,6 @@ class Search:
             search.history.append((stage, int(iteration), float(value), float(change)))
         search.ranks = [int(rank) for rank in np.atleast_1d(state["history.ranks"])]
         return search
-
-
-def trail_of(stage_name: str) -> str:
-    """Return the trail that a stage belongs to."""
-    return stage_name.split(", ")[0]
-
-
-def structure_of(side: AxisPrecision) -> Structure:
-    """Return the structure that a precision turned out to have."""
-    if not side.is_diagonal:
-        return "graph"
-    return "identity" if np.ptp(side.weights) <= 1e-9 * side.weights.max() else "diagonal"
-
-
-def simpler_structures(side: AxisPrecision) -> list[Structure]:
-    """Return the structures that a precision could have had with fewer parameters."""
-    simpler: dict[Structure, list[Structure]] = {
-        "graph": ["diagonal", "identity"],
-        "diagonal": ["identity"],
-        "identity": [],
-    }
-    return simpler[structure_of(side)]
-
-
-def _trails(settings: Settings) -> list[str]:
-    """Return the trails that the settings call for, in order; each may be another's start."""
-    asked = (settings.row_structure, settings.col_structure)
-    trails = [EQUAL]
-    if asked != ("identity", "identity"):
-        trails.append(UNEQUAL)
-    if "auto" in asked or "graph" in asked:
-        trails += [NETWORKS_FIRST, SIGNAL_FIRST]
-    return trails
 
 
 def _fit_signal(

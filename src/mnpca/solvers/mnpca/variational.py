@@ -41,12 +41,28 @@ class FactorPosterior:
     """Trace of each rotated row's covariance in the other factor's metric."""
     divergence: float
     """Twice the Kullback-Leibler divergence of the posterior from the prior."""
+    variances: FloatArray | None = None
+    """What `row_variances` returns, where rows have variances of their own."""
 
     def row_variances(self, noise: AxisPrecision) -> FloatArray:
         """Variances of each row in data space: covariance i is ``basis diag(v_i) basis'``."""
+        if self.variances is not None:
+            return self.variances
         noise_variances = 1.0 / noise.eigenvalues[:, None]
         g = self.signal_variances
         return noise.marginal(g * noise_variances / (g + noise_variances))
+
+
+@dataclass(frozen=True)
+class FactorPrior:
+    """The prior that was learned for the rows of a factor."""
+
+    family: str
+    """"gaussian", "scales", "groups" or "points"; see `priors`."""
+    groups: FloatArray | None = None
+    """Probability of every group for every row, q x groups, where there are groups."""
+    zero: FloatArray | None = None
+    """Probability that a row is next to zero, where scales differ."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,8 @@ class Posterior:
     col_uncertainty: FloatArray
     svd: GeneralisedSVD
     elbo_path: FloatArray
+    priors: tuple[FactorPrior, FactorPrior] | None = None
+    """Of rows and of columns, where they were learned."""
 
     @property
     def elbo(self) -> float:

@@ -7,17 +7,14 @@ from typing import Any
 import numpy as np
 
 from mnpca._typing import FloatArray
+from mnpca.model.gpca import identify
+from mnpca.model.metric import Metric
 from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.solvers.mnpca.fit import MNPCAFit, fit_mnpca
 from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
 from mnpca.solvers.progress import Progress, Report, State, silent
-from mnpca.solvers.tensor.axes import times_all, unfold, weighted
-from mnpca.solvers.tensor.noise_step import (
-    AxisNoise,
-    axis_noise_step,
-    axis_scales,
-    in_gauge,
-)
-from mnpca.solvers.tensor.tucker import Tucker, tucker
+from mnpca.solvers.tensor.noise_step import AxisNoise, axis_noise_step, axis_scales, in_gauge
+from mnpca.solvers.tensor.tucker import Tucker, times_all, tucker, unfold, weighted
 
 #: Iterations with networks after which a stage ends at the latest.
 GRAPH_STEPS = 20
@@ -85,20 +82,14 @@ def fit_tensor(
 
     Parameters
     ----------
-    data : array with K axes
-        T.
     ranks : sequence of K int or None
         See `tucker`.
     structures : sequence of K {"unit", "identity", "diagonal", "graph"}
         Noise of the axes.
-    center : bool
-        Whether there is a mean slice along the first axis.
     max_iter : int
         Most iterations with unequal variances.
     tol : float
         A stage ends when the signal and the level of the noise change by less than this share.
-    report, resume
-        See `mnpca.solvers.progress`.
     """
     offset = data.mean(axis=0) if center else np.zeros(data.shape[1:])
     scale = float(np.sqrt(np.mean((data - offset) ** 2))) or 1.0
@@ -299,3 +290,49 @@ def relative_change(new: Tucker, old: Tucker) -> float:
     present = new.dense()
     size = max(float(np.mean(present**2)), 1e-4)
     return float(np.sqrt(np.mean((present - old.dense()) ** 2) / size))
+
+
+@dataclass(frozen=True)
+class MatrixFit(TensorFit):
+    """The signal is a posterior mean; components are those of generalized PCA, as in `MNPCA`."""
+
+    loadings: FloatArray
+    singular_values: FloatArray
+
+    def components(self) -> tuple[FloatArray, FloatArray]:
+        """Return loadings as rows, and generalized singular values."""
+        return self.loadings.T, self.singular_values
+
+
+def fit_matrix(
+    data: FloatArray, rank: int, structures: Sequence[AxisNoise], *, center: bool, **options: Any
+) -> MatrixFit:
+    """Fit a matrix by `fit_mnpca` and write the signal as ``F_1 core F_2'``.
+
+    Parameters
+    ----------
+    **options
+        ``max_iter``, ``tol``, ``random_state``, ``report`` and ``resume`` of `fit_mnpca`.
+    """
+    row, col = ("identity" if s == "unit" else s for s in structures)
+    fit = fit_mnpca(data, rank, noise=(row, col), center=center, **options)
+    return MatrixFit(
+        signal=_as_tucker(fit),
+        noise=[fit.row_noise, fit.col_noise],
+        history=list(fit.history),
+        chosen=fit.chosen,
+        converged=fit.converged,
+        loadings=fit.loadings,
+        singular_values=fit.singular_values,
+    )
+
+
+def _as_tucker(fit: MNPCAFit) -> Tucker:
+    """Return the posterior mean of the signal with factors orthonormal in the two metrics."""
+    parts = identify(
+        *fit.low_rank,
+        Metric(fit.row_noise.size, fit.row_noise.precision),
+        Metric(fit.col_noise.size, fit.col_noise.precision),
+    )
+    mean = fit.mean if fit.centered else None
+    return Tucker(np.diag(parts.singular_values), (parts.left, parts.right), mean)

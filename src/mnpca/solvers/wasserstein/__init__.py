@@ -2,7 +2,6 @@
 
 from mnpca.solvers.wasserstein.convex import fit_convex
 from mnpca.solvers.wasserstein.gradient import fit_gradient
-from mnpca.solvers.wasserstein.identify import identify
-from mnpca.solvers.wasserstein.pair import Pair, WassersteinFit
+from mnpca.solvers.wasserstein.pair import Pair, WassersteinFit, identify
 
 __all__ = ["Pair", "WassersteinFit", "fit_convex", "fit_gradient", "identify"]

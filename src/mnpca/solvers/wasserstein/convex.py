@@ -6,24 +6,168 @@ closed proximal step: entries become exactly zero, and there is no learning rate
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from operator import sub
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca.engines.arrays import Array, like, namespace, to_numpy
+from mnpca.engines import engine_for
+from mnpca.engines.arrays import (
+    Array,
+    cholesky,
+    diagonal_matrix,
+    inverse,
+    like,
+    logdet,
+    namespace,
+    to_numpy,
+)
+from mnpca.model.wasserstein import Spectrum, relaxed, spectrum, tall_gradient, wide_gradient
+from mnpca.noise.scales import row_col_scales
 from mnpca.solvers.progress import Progress, Report, State, silent
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
-from mnpca.solvers.wasserstein.problem import Point, Problem
-from mnpca.solvers.wasserstein.start import make_problem
 
+# Weight of the barrier, as a share of the penalty at the start.
+BARRIER = 0.03
 # A step must lower the objective by this share of its squared length over the step size.
 SUFFICIENT = 1e-4
 # Accepted steps over which the decrease is measured; the size of one step says little.
 WINDOW = 5
 # Step sizes, which are about 1, below which no step can change anything any more.
 SMALLEST = 1e-10
+
+
+class Point(NamedTuple):
+    """Two precisions, the objective there, and what its gradient needs."""
+
+    precision: Matrices
+    value: float
+    factor: Matrices
+    carried: Array
+    weighted: Array
+    parts: Spectrum
+    slope: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is minimized over A and B, for a matrix with at least as many rows as columns.
+
+    The objective of `mnpca.model.wasserstein.relaxed` for the residual of the best signal, plus
+
+        alpha_A |A|_1 + alpha_B |B|_1 - barrier_A logdet A - barrier_B logdet B.
+
+    The barrier is small. Without it the minimum may be singular: with many more rows than columns
+    a row whose residual is small does best with precision zero.
+
+    Attributes
+    ----------
+    alpha : Pair of float
+        Weights of |A|_1 and |B|_1.
+    barrier : Pair of float
+        Weights of -logdet A and -logdet B.
+    """
+
+    data: Array
+    rank: int
+    alpha: Pair[float]
+    barrier: Pair[float]
+
+    def at(self, precision: Matrices) -> Point | None:
+        """Return the objective at A and B, or None where one is not positive definite.
+
+        The best signal for A and B is made of the k largest terms of Q Y R'; the rest is the
+        residual's spectrum. Of all signals of rank k it makes both norms of the residual
+        smallest, so the gradient needs no term for its change with A and B.
+        """
+        factor: Pair[Any] = each(cholesky, precision)
+        if factor.row is None or factor.col is None:
+            return None
+        carried = self.data @ factor.col
+        weighted = precision.row @ carried
+        parts = spectrum(carried.T @ weighted, slice(0, self.data.shape[1] - self.rank))
+        value, slope = parts.measure(relaxed, self.data.shape[0] * self.data.shape[1])
+        value += sum(each(_restraint, precision, factor, self.alpha, self.barrier))
+        return Point(precision, value, factor, carried, weighted, parts, slope)
+
+    def gradient(self, point: Point) -> Matrices:
+        """Return the derivatives of all but the penalty."""
+        row = tall_gradient(point.carried, point.parts, point.slope)
+        col = wide_gradient(self.data.T @ point.weighted, point.parts, point.slope)
+        return each(_with_barrier, Pair(row, col), point.factor, self.barrier)
+
+
+def _with_barrier(gradient: Array, factor: Array, barrier: float) -> Array:
+    """Add the barrier's derivative; symmetric to the bit, so that (i, j) and (j, i) stay equal."""
+    gradient = gradient - barrier * inverse(factor)
+    return (gradient + gradient.T) / 2
+
+
+def _restraint(precision: Array, factor: Array, alpha: float, barrier: float) -> float:
+    """Return penalty and barrier of one side."""
+    xp = namespace(precision)
+    return alpha * float(xp.sum(xp.abs(precision))) - barrier * logdet(factor)
+
+
+class PenaltyError(ValueError):
+    """The penalty outweighs the noise."""
+
+
+def make_problem(data: Array, rank: int, alpha: Pair[float]) -> tuple[Problem, Matrices, Matrices]:
+    """Return the problem in scaled entries, the precisions to start from, and the scales.
+
+    Rows and columns are divided by their scales, ``y_ij / sqrt(r_i c_j)`` with mean square one in
+    every row and column, and all entries by the root mean square of the signal's residual. So the
+    penalties compare entries of one kind, as those of correlations would, and alpha depends on
+    the units neither of the matrix nor of any row or column.
+
+    Raises
+    ------
+    PenaltyError
+        If zero precisions minimize the objective.
+    """
+    sides = row_col_scales(engine_for(data))
+    scale = each(lambda side: like(np.sqrt(side.variances), data), Pair(*sides))
+    scaled = data / (scale.row[:, None] * scale.col[None, :])
+    xp = namespace(data)
+    values = xp.linalg.svdvals(scaled)[rank:]
+    noise = float(xp.sum(values * values) / (data.shape[0] * data.shape[1])) ** 0.5
+    multiple = best_multiples(values / noise, alpha, data.shape)
+    start = each(
+        lambda times, ones: times * diagonal_matrix(ones), multiple, each(xp.ones_like, scale)
+    )
+    barrier = each(lambda times, weight: BARRIER * weight * times, multiple, alpha)
+    return Problem(scaled / noise, rank, alpha, barrier), start, scale
+
+
+def best_multiples(
+    singular_values: Array, alpha: Pair[float], shape: tuple[int, int]
+) -> Pair[float]:
+    """Return a and b such that the objective is lowest at A = a I and B = b I.
+
+    The penalties ``a x + b y`` are lowest for a given product ab where they are equal; with
+    t = sqrt(ab) the objective is then ``t^2 f - 2 t (g - h)``, lowest at t = (g - h) / f.
+
+    Parameters
+    ----------
+    alpha : Pair of float
+        Weights of |A|_1 and |B|_1.
+    """
+    row, col = each(lambda weight, size: weight * size, alpha, Pair(*shape))
+    xp = namespace(singular_values)
+    root = (shape[0] * shape[1]) ** 0.5
+    gain = float(xp.sum(singular_values)) / root**0.5
+    cost = (row * col) ** 0.5
+    if gain <= cost:
+        raise PenaltyError(
+            "The penalty outweighs the noise: every noise precision would be zero. Multiply "
+            f"alpha_row and alpha_col by less than {gain / cost:.2g}."
+        )
+    multiple = (gain - cost) / (float(xp.sum(singular_values * singular_values)) / root)
+    balance = (col / row) ** 0.5
+    return Pair(multiple * balance, multiple / balance)
 
 
 def fit_convex(
@@ -40,18 +184,12 @@ def fit_convex(
 
     Parameters
     ----------
-    data : array of shape (n, p)
-        Y, centered if it is to be.
     rank : int
         Number of components. Where they explain Y exactly, the precisions are identities.
     alpha : Pair of float
         Weights of |A|_1 and |B|_1, for entries scaled as `make_problem` does.
     tol : float, default=1e-5
         Relative decrease of the objective over five steps at which to stop.
-    max_iter : int, default=500
-        Largest number of steps.
-    report, resume
-        See `mnpca.solvers.progress`.
     """
     if data.shape[0] < data.shape[1]:
         flipped = fit_convex(

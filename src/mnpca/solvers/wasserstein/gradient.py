@@ -15,9 +15,12 @@ from mnpca.engines.arrays import Array, astype, diagonal_matrix, gram, like, nam
 from mnpca.engines.inverse_root import SMALLEST_SHARE, inverse_root, stretches
 from mnpca.model.wasserstein import Discrepancy, Spectrum, relaxed, spectrum
 from mnpca.solvers.progress import Progress, Report, State, silent
-from mnpca.solvers.wasserstein.adam import Adam
 from mnpca.solvers.wasserstein.pair import Pair, WassersteinFit, each, exact_fit
 
+# Of Adam (Kingma and Ba 2015).
+LEARNING_RATE = 1e-3
+BETAS = (0.5, 0.9)
+EPSILON = 1e-8
 # Steps on each factor in a round.
 STEPS = 5
 # Sizes of the data between which float32 and the fixed learning rate make sense.
@@ -26,6 +29,52 @@ SMALLEST, LARGEST = 1e-4, 1e4
 WINDOW = 10
 # How far below a round's first spectrum the later ones may reach (see `_stretches`).
 MARGIN = 0.25
+
+
+class Adam:
+    """Moments of the gradients seen so far, and the step they give.
+
+    ``m <- b1 m + (1 - b1) g``, ``v <- b2 v + (1 - b2) g^2``; the step is
+    ``-rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)``.
+    """
+
+    def __init__(self, matrix: Array) -> None:
+        xp = namespace(matrix)
+        self.first = xp.zeros_like(matrix)
+        self.second = xp.zeros_like(matrix)
+        self.count = 0
+
+    def step(self, matrix: Array, gradient: Array) -> None:
+        """Move the matrix, in place; overwrites the gradient."""
+        xp = namespace(matrix)
+        b1, b2 = BETAS
+        self.count += 1
+        self.first *= b1
+        self.first += (1 - b1) * gradient
+        self.second *= b2
+        gradient *= gradient
+        gradient *= 1 - b2
+        self.second += gradient
+        denominator = xp.sqrt(self.second)
+        denominator *= 1 / (1 - b2**self.count) ** 0.5
+        denominator += EPSILON
+        matrix -= LEARNING_RATE / (1 - b1**self.count) * self.first / denominator
+
+    def state(self) -> dict[str, Any]:
+        """Return all that `restore` needs."""
+        moments = {"first": self.first, "second": self.second}
+        return {name: to_numpy(moment).copy() for name, moment in moments.items()} | {
+            "count": self.count
+        }
+
+    @classmethod
+    def restore(cls, state: State, matrix: Array) -> "Adam":
+        """Return the optimizer of the matrix that `state` was taken from."""
+        adam = cls(matrix)
+        adam.first += like(state["first"], matrix)
+        adam.second += like(state["second"], matrix)
+        adam.count = int(state["count"])
+        return adam
 
 
 def fit_gradient(
@@ -59,8 +108,6 @@ def fit_gradient(
         at which the fit counts as converged.
     max_iter : int, default=500
         Rounds, of five steps on each factor.
-    report, resume
-        See `mnpca.solvers.progress`.
     """
     size = float(namespace(data).mean(data**2)) ** 0.5
     if not SMALLEST <= size <= LARGEST:
@@ -92,11 +139,6 @@ class Descent:
     the notation of `mnpca.model.wasserstein`, a step needs ``M = a I + b (Z'Z)^(-1/2)``. Arrays
     of NumPy get it from eigenvectors; elsewhere it is made of products, for one decomposition in
     every round tells how many are needed.
-
-    Parameters
-    ----------
-    data, rank, alpha, discrepancy
-        As for `fit_gradient`.
     """
 
     def __init__(

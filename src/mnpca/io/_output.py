@@ -1,20 +1,28 @@
-"""An output folder that appears complete or not at all; what others put there stays."""
+"""Result files: CSV that is safe to open, in a folder that appears complete or not at all."""
 
 import contextlib
+import csv
 import glob
+import io
 import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from mnpca._typing import PathLike
 from mnpca.io._table import DataError, quoted
+from mnpca.persistence import atomic_write
 
 try:
     import fcntl
 except ImportError:  # Windows, where leftovers of killed runs stay
-    fcntl = None
+    fcntl = None  # type: ignore[assignment]
 
+#: How a cell begins that spreadsheets read as a formula, in some countries in full width.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 #: The names of what mnpca wrote into a folder, a line each: the files that it may replace.
 MANIFEST = ".mnpca-files"
 #: Endings of folders in the making, and of an earlier result while the new one takes its place.
@@ -24,7 +32,7 @@ PATIENCE = 40
 
 
 @contextlib.contextmanager
-def new_folder(path, *, overwrite=False):
+def new_folder(path: PathLike, *, overwrite: bool = False) -> Iterator[Path]:
     """Give a temporary folder beside `path`; it becomes `path` if the block ends well.
 
     What a killed run of the same `path` left behind is removed first. While another run is about to
@@ -58,7 +66,7 @@ def new_folder(path, *, overwrite=False):
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _move(scratch, path):
+def _move(scratch: Path, path: Path) -> None:
     """Give finished files their place; those of an earlier run step aside until all have it."""
     if not path.exists():
         scratch.rename(path)
@@ -79,7 +87,7 @@ def _move(scratch, path):
         (scratch / name).rename(path / name)
 
 
-def _give_back(scratch, path):
+def _give_back(scratch: Path, path: Path) -> None:
     """End a replacement: done if the new manifest has its place, otherwise undone."""
     old = scratch.with_suffix(REPLACED)
     if not old.exists():
@@ -93,7 +101,7 @@ def _give_back(scratch, path):
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _manifest(folder):
+def _manifest(folder: Path) -> list[str]:
     """Return the names of the files that mnpca wrote into a folder, the manifest last."""
     try:
         names = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
@@ -102,7 +110,7 @@ def _manifest(folder):
     return [name for name in names if name == os.path.basename(name) != ""]
 
 
-def _remove_leftovers(path):
+def _remove_leftovers(path: Path) -> None:
     """Remove what killed runs left beside `path`; give back files that one was replacing."""
     if fcntl is None:
         return
@@ -123,7 +131,7 @@ def _remove_leftovers(path):
 
 
 @contextlib.contextmanager
-def _beginning(parent):
+def _beginning(parent: Path) -> Iterator[None]:
     """Let one run at a time look round and begin; a second waits, but not for ever."""
     with contextlib.ExitStack() as held:
         for _ in range(PATIENCE):
@@ -136,7 +144,7 @@ def _beginning(parent):
 
 
 @contextlib.contextmanager
-def _locked(folder):
+def _locked(folder: Path) -> Iterator[bool]:
     """Hold the folder; the system lets go of it when the process ends, however it ends.
 
     Gives whether it is held: some network file systems cannot hold folders.
@@ -163,7 +171,7 @@ def _locked(folder):
         os.close(descriptor)
 
 
-def check_folder(path, *, overwrite=False):
+def check_folder(path: PathLike, *, overwrite: bool = False) -> None:
     """Refuse an output folder that would hide or destroy something."""
     path = Path(path)
     if path.is_file():
@@ -181,7 +189,44 @@ def check_folder(path, *, overwrite=False):
         )
 
 
-def _umask():
+def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def safe_cell(text: object) -> str:
+    """Return a name as a cell that no spreadsheet takes for a formula.
+
+    A cell that begins with ``= + - @`` (also in full width), a tab or a line break gets an
+    apostrophe in front, unless it is a plain number.
+
+    Examples
+    --------
+    >>> from mnpca.io import safe_cell
+    >>> safe_cell("=1+1"), safe_cell("-0.5"), safe_cell("gene")
+    ("'=1+1", '-0.5', 'gene')
+    """
+    text = str(text)
+    if not text.startswith(_FORMULA):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return "'" + text
+    return text
+
+
+def write_csv(path: PathLike, header: Iterable[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows of names and numbers; names are made safe, numbers keep all their digits.
+
+    The file appears complete or not at all.
+    """
+    with atomic_write(path) as binary:
+        out = io.TextIOWrapper(binary, "utf-8", errors="replace", newline="")
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([safe_cell(cell) for cell in header])
+        for row in rows:
+            writer.writerow([safe_cell(cell) if isinstance(cell, str) else cell for cell in row])
+        out.flush()
+        out.detach()  # the file is closed where it was opened, after it reached the disk

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from mnpca.datasets import REAL_SETS, _real, load_real
+from reproduction import real_sets
+from reproduction.real_sets import REAL_SETS, load_real
 
 TEXT = "a,b,c,class\n1,10,5,x\n2,,5,x\n3,30,5,y\n5,20,5,y\n"
 
@@ -37,10 +38,10 @@ def test_unscaled_values_are_those_of_the_file(tmp_path, monkeypatch):
 
 def test_checksum_ignores_the_order_of_rows_only():
     X = np.random.default_rng(0).standard_normal((20, 3))
-    assert _real.checksum(X) == _real.checksum(X[::-1])
+    assert real_sets.checksum(X) == real_sets.checksum(X[::-1])
     changed = X.copy()
     changed[3, 1] += 0.01
-    assert _real.checksum(X) != _real.checksum(changed)
+    assert real_sets.checksum(X) != real_sets.checksum(changed)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_openml_pieces_stand_side_by_side_without_what_is_no_feature(monkeypatch
         values = np.arange(8.0).reshape(4, 2)
         return Bunch(data=values, target=list("0011"), feature_names=["animal", "legs"])
 
-    monkeypatch.setattr(_real, "fetch_openml", fetch)
+    monkeypatch.setattr(real_sets, "fetch_openml", fetch)
     with pytest.warns(UserWarning, match="other values"):
         data = load_real(name, standardize=False)
     assert tuple(asked) == REAL_SETS[name].openml
@@ -74,7 +75,7 @@ def test_messages_name_the_remedy(tmp_path, monkeypatch):
     def unreachable(**_):
         raise OSError("no route")
 
-    monkeypatch.setattr(_real, "fetch_openml", unreachable)
+    monkeypatch.setattr(real_sets, "fetch_openml", unreachable)
     with pytest.raises(FileNotFoundError, match="OpenML cannot be reached"):
         load_real("wine")
     (tmp_path / "wine.csv").write_text("a,class\nred,x\n")

@@ -24,7 +24,7 @@ class RealSet:
     ----------
     shape : tuple of int
         Rows, features and classes in the paper.
-    rank : int
+    n_components : int
         Number of components in the paper.
     file : str
         Name of the file without its ending, where it is not the set's own name.
@@ -41,7 +41,7 @@ class RealSet:
     """
 
     shape: tuple[int, int, int]
-    rank: int
+    n_components: int
     file: str = ""
     openml: tuple[int, ...] = ()
     drop: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ def load_real(name, *, data_home=None, standardize=True, download=True):
     Parameters
     ----------
     name : str
-        One of ``mnpca.datasets.REAL_SETS``.
+        One of `REAL_SETS`.
     data_home : path, default=None
         Folder with the data files.
     standardize : bool, default=True

@@ -1,0 +1,380 @@
+"""The data matrix as a scipy CSR array that stays sparse.
+
+Means and scales of columns are never applied to it. Products use the nonzeros: with S the stored
+matrix, ``R = S D - L W'`` is the residual, D the scales, L and W thin (the means are a column of
+W). The search for large entries among all pairs, for which a dense product is faster, makes some
+rows dense at a time.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray, IntArray
+from mnpca.engines import _sparse_kernels as kernels
+from mnpca.engines import _thin_kernels as thin_kernels
+from mnpca.engines import thin
+from mnpca.engines.base import Gram, Weights
+from mnpca.engines.chunked import ChunkedEngine
+from mnpca.engines.chunked_gram import MixedGram, RowGram
+from mnpca.engines.formed_gram import FormedGram
+from mnpca.engines.rows import LocalRows, Rows, block_rows
+from mnpca.engines.sparse_part import add_sparse_blocks, component_pairs, sparse_entries
+from mnpca.engines.threads import each, slices, stream
+
+#: Gram matrices of up to this many columns are formed.
+FORMED = 4096
+#: Pairs whose products one piece of work computes.
+PAIRS = 2**16
+
+
+class SparseRows(LocalRows):
+    """Rows of a CSR array, ``(y - offset) / scale``, dense while they are read.
+
+    Parameters
+    ----------
+    matrix : csr_array of shape (n, p)
+        Y.
+    offset, scale : arrays, optional
+        Of the columns, or with `by_row` of the rows. Rows are float32 then.
+    """
+
+    in_memory = True
+
+    def __init__(
+        self,
+        matrix: sp.csr_array,
+        offset: FloatArray | None = None,
+        scale: FloatArray | None = None,
+        by_row: bool = False,
+    ):
+        n, p = (int(size) for size in matrix.shape)
+        self.shape = (n, p)
+        self.dtype = matrix.dtype if scale is None else np.dtype(np.float32)
+        self.parts = slices(n, block_rows(p))
+        length = n if by_row else p
+        self._offset = np.zeros(length) if offset is None else offset
+        self._scale = np.ones(length) if scale is None else scale
+        self._by_row = by_row
+        self._matrix = matrix
+
+    def read(self, where: slice | IntArray) -> FloatArray:
+        """Return rows as a dense array."""
+        rows = np.arange(self.shape[0])[where]
+        dense = np.empty((len(rows), self.shape[1]), self.dtype)
+        kernels.dense_rows(
+            *_parts(self._matrix), rows, self._offset, self._scale, self._by_row, dense
+        )
+        return dense
+
+
+class SparseEngine(ChunkedEngine):
+    """Everything that MNPCA's loops ask of a sparse matrix ``(y_ij - offset_j) / scale_j``.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or array of shape (n, p)
+        Y, kept without a copy where it is CSR with each entry stored once.
+    offset, scale : arrays of shape (p,), optional
+        Of the columns; together or not at all.
+    """
+
+    def __init__(
+        self, matrix: Any, offset: FloatArray | None = None, scale: FloatArray | None = None
+    ):
+        matrix = sp.csr_array(matrix)
+        if matrix.dtype.kind != "f":
+            matrix = matrix.astype(np.float64)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        self.matrix = matrix
+        self._given = (offset, scale)
+        self._offset = np.zeros(matrix.shape[1]) if offset is None else offset
+        self._scale = np.ones(matrix.shape[1]) if scale is None else scale
+        super().__init__(SparseRows(matrix, offset, scale))
+
+    def extremes(self) -> tuple[float, float]:
+        """Return the smallest and the largest entry of Y; not a number where any is none."""
+        return float(self.matrix.min()), float(self.matrix.max())
+
+    def column_means(self) -> FloatArray:
+        """Return the mean row of Y."""
+        return self._column_sums(lambda values, _: values) / self.shape[0]
+
+    def column_mean_squares(self, offset: FloatArray) -> FloatArray:
+        """Return the mean of ``(y_ij - offset_j)^2`` of every column j of Y."""
+        n = self.shape[0]
+        squares = self._column_sums(lambda values, cols: (values - offset[cols]) ** 2)
+        zeros = n - self._column_sums(lambda values, _: np.ones(len(values)))
+        return (squares + zeros * offset**2) / n
+
+    def standardized(self, offset: FloatArray, scale: FloatArray) -> "SparseEngine":
+        """Return an engine of ``(y_ij - offset_j) / scale_j``; the matrix is shared."""
+        return SparseEngine(self.matrix, offset, scale)
+
+    def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
+        """Return the entries of the given rows and columns in float64."""
+        offset, scale = (None if each is None else each[cols] for each in self._given)
+        part = SparseRows(sp.csr_array(self.matrix[rows][:, cols]), offset, scale)
+        return part.read(slice(None)).astype(np.float64)
+
+    def times(self, right: FloatArray) -> FloatArray:
+        """Return the product with a thin V."""
+        right = right / self._scale[:, None]
+        product = self._stored_times(right)
+        if self._offset.any():
+            thin.subtract_row(product, self._offset @ right)
+        return product
+
+    def transposed_times(self, left: FloatArray) -> FloatArray:
+        """Return the product of the transpose with a thin U."""
+        product = self._stored_transposed_times(left)
+        product -= np.outer(self._offset, left.sum(axis=0))
+        return product / self._scale[:, None]
+
+    def weighted_norm(self, row_precision: Weights, col_precision: Weights) -> float:
+        """Return ``tr(A Y B Y')``."""
+        n, p = self.shape
+        no_thin = np.zeros((n, 0))
+        items = self._row_items(no_thin, np.zeros((p, 0)), col_precision, no_thin, np.zeros((0, 0)))
+        entries = _matrix(row_precision).tocoo()
+        row, col = entries.coords
+        return float(entries.data @ items.products(row, items, col))
+
+    def row_gram(self, left, right, col_precision, thin, spread) -> "SparseGram":
+        """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
+        rows = super().row_gram(left, right, col_precision, thin, spread)
+        items = self._row_items(left, right, col_precision, thin, spread)
+        return SparseGram(rows.left, rows.right, items)
+
+    def col_gram(self, left, right, row_precision, thin, spread) -> Gram:
+        """Return ``R' A R + thin spread thin'`` among columns, R = Y - left right'."""
+        long_left, long_right = self._with_means(left, right)
+        weighted = np.asarray(_matrix(row_precision) @ long_left)
+        crossed = self._stored_transposed_times(weighted) / self._scale[:, None]
+        inner = long_left.T @ weighted
+        if self.shape[1] <= FORMED:
+            products = self._stored_products(row_precision)
+            products /= self._scale * self._scale[:, None]
+            products += long_right @ inner @ long_right.T + thin @ spread @ thin.T
+            products -= crossed @ long_right.T
+            products -= long_right @ crossed.T
+            return FormedGram((products + products.T) / 2)
+        columns = sp.csr_array(self.matrix.T)
+        engine = ChunkedEngine(SparseRows(columns, *self._given, by_row=True))
+        rows = engine.row_gram(right, left, row_precision, thin, spread)
+        factors, core = _factors(crossed, long_right, inner, thin, spread)
+        items = SparseItems(columns, _matrix(row_precision), factors, core, 1.0 / self._scale)
+        return SparseGram(rows.left, rows.right, items)
+
+    def _row_items(self, left, right, col_precision, thin, spread) -> "SparseItems":
+        """Return the rows of the residual in the metric B, with thin columns beside them."""
+        left, right = self._with_means(left, right)
+        metric = _matrix(col_precision)
+        weighted = np.asarray(metric @ right)
+        crossed = self._stored_times(weighted / self._scale[:, None])
+        factors, core = _factors(crossed, left, right.T @ weighted, thin, spread)
+        scale = sp.diags_array(1.0 / self._scale)
+        metric = sp.csr_array(scale @ metric @ scale)
+        return SparseItems(self.matrix, metric, factors, core, np.ones(self.shape[0]))
+
+    def _with_means(self, left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return L and W of the residual ``S D - L W'``."""
+        if not self._offset.any():
+            return left, right
+        means = self._offset / self._scale
+        return np.column_stack([left, np.ones(len(left))]), np.column_stack([right, means])
+
+    def _stored_times(self, right: FloatArray) -> FloatArray:
+        """Return ``S V``."""
+        product = np.empty((self.shape[0], right.shape[1]))
+
+        def fill(part: slice) -> None:
+            thin_kernels.csr_times(*_parts(self.matrix), right, part.start, part.stop, product)
+
+        each(fill, slices(self.shape[0], thin.ROWS))
+        return product
+
+    def _stored_transposed_times(self, left: FloatArray) -> FloatArray:
+        """Return ``S' U``."""
+
+        def partial(part: slice) -> FloatArray:
+            total = np.zeros((self.shape[1], left.shape[1]))
+            thin_kernels.csr_transposed_times(
+                *_parts(self.matrix), left, part.start, part.stop, total
+            )
+            return total
+
+        return np.asarray(sum(each(partial, slices(self.shape[0], thin.ROWS))))
+
+    def _stored_products(self, row_precision: Weights) -> FloatArray:
+        """Return ``S' A S``, some rows of ``A S`` at a time."""
+        n, p = self.shape
+        precision = _matrix(row_precision)
+
+        def partial(part: slice) -> FloatArray:
+            total = np.zeros((p, p))
+            weighted = sp.csr_array(precision[part] @ self.matrix)
+            some = _parts(self.matrix[part])
+            kernels.col_products(some, _parts(weighted), 0, part.stop - part.start, total)
+            return total
+
+        total = np.zeros((p, p))
+        for products in stream(partial, slices(n, max(thin.ROWS, n // 8))):
+            total += products
+        return total
+
+    def _column_sums(self, function: Callable[[FloatArray, IntArray], FloatArray]) -> FloatArray:
+        """Add up a function of stored values and their columns, some rows at a time."""
+        indptr, indices, data = _parts(self.matrix)
+        total = np.zeros(self.shape[1])
+        for part in slices(self.shape[0], thin.ROWS):
+            some = slice(indptr[part.start], indptr[part.stop])
+            values, cols = data[some].astype(np.float64), indices[some]
+            total += np.bincount(cols, function(values, cols), len(total))
+        return total
+
+
+class SparseItems:
+    """Items with products ``c_i c_j s_i' B s_j + f_i' J f_j``.
+
+    Parameters
+    ----------
+    matrix : csr_array of shape (q, m)
+        Rows s.
+    metric : csr_array of shape (m, m)
+        B.
+    factors, core : arrays of shape (q, k) and (k, k)
+        Rows f, and J.
+    scale : array of shape (q,)
+        c.
+    """
+
+    def __init__(
+        self,
+        matrix: sp.csr_array,
+        metric: sp.csr_array,
+        factors: FloatArray,
+        core: FloatArray,
+        scale: FloatArray,
+    ):
+        self.matrix, self.metric = matrix, metric
+        self.factors, self.core = factors, core
+        self.scale = scale
+
+    def products(self, i: IntArray, other: "SparseItems", j: IntArray) -> FloatArray:
+        """Return the products of items i with items j of others in the same metric."""
+        order = np.argsort(i, kind="stable")
+        first, second = i[order], j[order]
+        values = np.empty(len(order))
+        matrices = [_parts(each) for each in (self.matrix, other.matrix, self.metric)]
+
+        def fill(part: slice) -> None:
+            kernels.pair_products(*matrices, first, second, part.start, part.stop, values)
+            a, b = first[part], second[part]
+            values[part] *= self.scale[a] * other.scale[b]
+            values[part] += np.einsum("ij,ij->i", self.factors[a] @ self.core, other.factors[b])
+
+        each(fill, slices(len(order), PAIRS))
+        result = np.empty(len(order))
+        result[order] = values
+        return result
+
+    def rescaled(self, weights: FloatArray) -> "SparseItems":
+        """Return the items, each multiplied by its weight."""
+        factors = self.factors * weights[:, None]
+        return SparseItems(self.matrix, self.metric, factors, self.core, self.scale * weights)
+
+    def mixed(self, mix: sp.csr_array) -> "SparseItems":
+        """Return sparse mixtures of the items."""
+        matrix = sp.csr_array(mix @ sp.diags_array(self.scale) @ self.matrix)
+        return SparseItems(
+            matrix, self.metric, mix @ self.factors, self.core, np.ones(mix.shape[0])
+        )
+
+
+class SparseGram(RowGram):
+    """The Gram matrix of sparse items: single entries from the nonzeros, searches by dense tiles.
+
+    See `mnpca.engines.base.Gram` for the methods.
+    """
+
+    def __init__(self, left: Rows, right: Rows, items: SparseItems):
+        super().__init__(left, right)
+        self._items = items
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal without `extra`."""
+        every = np.arange(self.size)
+        return self._items.products(every, self._items, every)
+
+    def rescale(self, weights: FloatArray) -> None:
+        """Multiply row and column i by ``weights[i]``."""
+        super().rescale(weights)
+        self._items = self._items.rescaled(weights)
+
+    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the listed entries."""
+        return self._items.products(i, self._items, j) + sparse_entries(self.extra, i, j)
+
+    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
+        """Return the diagonal blocks of the components, one after the other in a flat array."""
+        i, j = component_pairs(order, bounds, offsets)
+        flat = self._items.products(i, self._items, j)
+        add_sparse_blocks(self.extra, order, bounds, offsets, flat)
+        return flat
+
+    def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "SparseMixedGram":
+        """Return the leading rows of ``N G N' + extra``, N the rows of `mix` and then `rest`."""
+        return SparseMixedGram(self.left, self.right, mix, rest, extra, self._items)
+
+
+class SparseMixedGram(MixedGram):
+    """As `MixedGram`, of sparse items."""
+
+    def __init__(
+        self,
+        left: Rows,
+        right: Rows,
+        mix: sp.csr_array,
+        rest: IntArray,
+        extra: sp.csr_array,
+        items: SparseItems,
+    ):
+        super().__init__(left, right, mix, rest, extra)
+        self._items, self._mixed = items, items.mixed(mix)
+
+    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the listed entries, i among the mixed rows."""
+        values = np.empty(len(i))
+        inside = j < self._n_mixed
+        values[inside] = self._mixed.products(i[inside], self._mixed, j[inside])
+        others = self._rest[j[~inside] - self._n_mixed]
+        values[~inside] = self._mixed.products(i[~inside], self._items, others)
+        return np.asarray(values + sparse_entries(self.extra, i, j))
+
+
+def _factors(
+    crossed: FloatArray, own: FloatArray, inner: FloatArray, thin: FloatArray, spread: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return F and J: the products of residuals ``s - L W'`` are ``s B s' + F J F'``.
+
+    F is [S B W, L, thin], with ``L (W'BW) L' - S B W L' - L W'B S'`` and `spread` in J.
+    """
+    k = own.shape[1]
+    core = np.zeros((2 * k + len(spread),) * 2)
+    core[:k, k : 2 * k] = core[k : 2 * k, :k] = -np.eye(k)
+    core[k : 2 * k, k : 2 * k] = inner
+    core[2 * k :, 2 * k :] = spread
+    return np.column_stack([crossed, own, thin]), core
+
+
+def _matrix(precision: Weights) -> sp.csr_array:
+    return precision if sp.issparse(precision) else sp.csr_array(sp.diags_array(precision))
+
+
+def _parts(matrix: sp.csr_array) -> tuple[IntArray, IntArray, FloatArray]:
+    return matrix.indptr, matrix.indices, matrix.data

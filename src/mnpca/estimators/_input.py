@@ -1,0 +1,378 @@
+"""What a user passes as X: checked, named, and brought to one matrix of numbers."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import get_config
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from mnpca._typing import FloatArray, RandomState
+from mnpca.engines import engine_for, is_dask
+from mnpca.engines.arrays import is_foreign_array, namespace
+from mnpca.engines.base import Engine
+from mnpca.estimators._array_api import check_finite
+
+SAME_ROWS = (
+    "All rows of X are the same, so there is neither signal nor noise to estimate. "
+    "Check how X was read."
+)
+
+
+def validate_training(
+    estimator: Any, X: Any, *, accept_sparse: bool = False, allow_nan: bool = False
+) -> Any:
+    """Return X as a finite float matrix that a fit can rely on, and note its names.
+
+    Sets ``n_features_in_``, ``feature_names_in_`` and, where X has names for its rows,
+    ``sample_names_in_``. With `allow_nan`, NaN marks missing values. The result may share memory
+    with X: a fit must never write to it.
+
+    Raises
+    ------
+    ValueError
+        If X has fewer than two rows, missing or infinite values, no variation at all, or values
+        so large or small that their squares cannot be represented.
+    """
+    names = _sample_names(X)
+    X = without_marks(X, keep_sparse=accept_sparse)
+    X = validate_data(
+        estimator,
+        X,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=[np.float64, np.float32],
+        # Rounding depends on the order in memory, and results should not.
+        order="C",
+        ensure_min_samples=2,
+        ensure_all_finite="allow-nan" if allow_nan else True,
+    )
+    if sp.issparse(X):
+        check_no_missing(X)
+    if names is not None:
+        estimator.sample_names_in_ = names
+    elif hasattr(estimator, "sample_names_in_"):
+        del estimator.sample_names_in_
+    known = _with_means(X) if allow_nan and not sp.issparse(X) else X
+    check_magnitude(known)
+    check_variation(known)
+    return X
+
+
+def check_no_missing(X: Any) -> None:
+    """Refuse NaN in a sparse matrix: all other entries, the zeros too, would be observations."""
+    if np.isnan(X.data).any():
+        raise ValueError(
+            "Input X contains NaN, and missing values are understood in dense arrays only. Use "
+            "X.toarray(), or replace or drop such entries."
+        )
+
+
+def check_scores(estimator: Any, scores: Any) -> None:
+    """Refuse scores of another number of components than the model has."""
+    n_components = estimator._n_features_out
+    if scores.shape[-1] != n_components:
+        raise ValueError(
+            f"X has {scores.shape[-1]} scores a row, but {type(estimator).__name__} has "
+            f"{n_components} components. Pass what transform returns."
+        )
+
+
+def seed_of(random_state: RandomState) -> int:
+    """Return the seed of a fit; None is a fixed one, so that fits can be repeated."""
+    if random_state is None:
+        return 0
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def representable(dtype: Any, compute: Callable[..., FloatArray], *arguments: Any) -> FloatArray:
+    """Return numbers computed from rows, in a type; refuse rows so large that these overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = compute(*arguments).astype(dtype, copy=False)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "Values of X are so large, compared with the training data, that the result overflows. "
+            "Check the units of X, or remove such rows."
+        )
+    return values
+
+
+def without_marks(X: Any, *, keep_sparse: bool = False) -> Any:
+    """Return X with NaN for what its library marks as missing, and dense where it has to be.
+
+    NumPy and scikit-learn read what lies below the mask of an array as if it had been observed.
+    Frames of pandas may hold ``pd.NA``, sparse columns (kept with `keep_sparse`, if all are), or
+    times, which are refused here, those of polars too.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return X
+    dtypes = list(X.dtypes)
+    times = [name for name, dtype in zip(X.columns, dtypes, strict=True) if _is_time(dtype)]
+    if times:
+        raise ValueError(
+            f"X has {len(times)} column{'s' * (len(times) > 1)} of times or dates, the first "
+            f"{str(times[0])!r}; times are not measurements. Leave such columns out, for instance "
+            f"X.drop(columns=[{str(times[0])!r}]) in pandas, or turn them into numbers."
+        )
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(X, pandas.DataFrame):
+        return X
+    if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes):
+        return X
+    if keep_sparse and all(isinstance(dtype, pandas.SparseDtype) for dtype in dtypes):
+        return X
+    if np.dtype(object) in dtypes:  # pandas leaves pd.NA alone there
+        X = X.astype(object).where(X.notna(), np.nan)
+    values = X.to_numpy(dtype=np.float64, na_value=np.nan)
+    return pandas.DataFrame(values, index=X.index, columns=X.columns)
+
+
+def _is_time(dtype: Any) -> bool:
+    """Tell whether a column's type is a time or a span of it, in pandas or polars."""
+    temporal = getattr(dtype, "is_temporal", None)
+    if temporal is not None:
+        return temporal()
+    return getattr(dtype, "kind", "") in "mM" or type(dtype).__name__ == "PeriodDtype"
+
+
+def _with_means(X: Any) -> FloatArray:
+    """Return X with column means for its missing values (0 where a column has no value)."""
+    if not np.isnan(X.min()):  # a test without a temporary of the size of X
+        return X
+    missing = np.isnan(X)
+    counts = np.maximum((~missing).sum(axis=0), 1)
+    return np.where(missing, np.where(missing, 0, X).sum(axis=0) / counts, X)
+
+
+def validate_outside(estimator: Any, X: Any) -> Any:
+    """Return a matrix that is no NumPy array in memory, checked as `validate_training` does.
+
+    It stays where it is; it has no names.
+    """
+    X = floating_matrix(X)
+    n, p = X.shape
+    if n < 2 or p < 1:
+        raise ValueError(
+            f"Found array with {n} sample(s) and {p} feature(s) (shape={(n, p)}) while a minimum "
+            f"of 2 samples and 1 feature is required by {type(estimator).__name__}."
+        )
+    engine = engine_for(X)
+    extremes = engine.extremes()
+    check_finite(extremes)
+    dtype = str(X.dtype).rpartition(".")[2]
+    _check_largest(max(abs(value) for value in extremes), dtype if "float" in dtype else "float64")
+    if _same_rows(engine):
+        raise ValueError(SAME_ROWS)
+    for name in ("feature_names_in_", "sample_names_in_"):
+        if hasattr(estimator, name):
+            delattr(estimator, name)
+    estimator.n_features_in_ = p
+    return X
+
+
+def validate_rows_outside(estimator: Any, X: Any) -> Any:
+    """Return rows to project or to score, as wide as the training data, where they are."""
+    X = floating_matrix(X)
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    if not is_dask(X):  # its blocks are checked when they are computed
+        check_finite(engine_for(X).extremes())
+    return X
+
+
+def floating_matrix(X: Any) -> Any:
+    """Return a matrix outside NumPy's memory in a real floating type, or say what is wrong."""
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"Expected 2D array, got {len(X.shape)}D array instead. Several matrices are fitted "
+            "as NumPy arrays only."
+        )
+    if is_dask(X):
+        return _with_known_chunks(X)
+    if not is_foreign_array(X):
+        return X
+    xp = namespace(X)
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError("X must hold real numbers, and it is complex. Pass its real part.")
+    if "sparse" in str(getattr(X, "layout", "")):
+        raise TypeError("X must be dense: use X.to_dense().")
+    if not xp.isdtype(X.dtype, "real floating"):
+        return xp.astype(X, xp.float64)
+    return X if X.dtype in (xp.float32, xp.float64) else xp.astype(X, xp.float32)
+
+
+def _with_known_chunks(X: Any) -> Any:
+    """Return a dask array whose number of rows is known and whose entries are real numbers."""
+    if np.isnan(X.shape).any():
+        raise ValueError(
+            "X has chunks of unknown length. Call X.compute_chunk_sizes() first, or make X with "
+            "to_dask_array(lengths=True)."
+        )
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X must hold real numbers, not {X.dtype}. Use X.astype(float).")
+    return X if X.dtype.kind == "f" else X.astype(np.float64)
+
+
+def _sample_names(X: Any) -> Any:
+    """Row names of a data frame that has them; a plain 0, 1, 2, ... index is none."""
+    index = getattr(X, "index", None)
+    if index is None or not hasattr(X, "columns"):
+        return None
+    names = list(index)
+    if names == list(range(len(names))):
+        return None
+    return np.array([str(name) for name in names], dtype=object)
+
+
+def check_magnitude(X: Any) -> None:
+    """Refuse a matrix whose second and third powers overflow or vanish."""
+    # Two passes over X without a temporary of its size, which np.abs would make.
+    _check_largest(max(abs(float(X.max())), abs(float(X.min()))), X.dtype.name)
+
+
+def _check_largest(largest: float, dtype: str) -> None:
+    limits = np.finfo(dtype)
+    if largest == 0:
+        raise ValueError(
+            "X is zero everywhere, so there is neither signal nor noise to estimate. "
+            "Check how X was read."
+        )
+    high, low = float(limits.max) ** (1 / 3), float(limits.tiny) ** (1 / 3)
+    if not low <= largest <= high:
+        raise ValueError(
+            f"The largest absolute value of X is {largest:.3g}; noise precisions of such data "
+            f"cannot be represented in {dtype}. Rescale X first, e.g. X / {largest:.3g}."
+        )
+
+
+def _same_rows(engine: Engine) -> bool:
+    """Tell whether all rows are the same, without a temporary of the size of the matrix."""
+    n, p = engine.shape
+    first, last = engine.block(np.array([0, n - 1]), np.arange(p))
+    return np.array_equal(first, last) and not engine.column_mean_squares(first).any()
+
+
+def check_variation(X: Any) -> None:
+    """Refuse a matrix whose rows are all the same."""
+    if sp.issparse(X):
+        same = _same_rows(engine_for(X))
+    else:
+        # The second comparison is seldom made, and only it reads all of X.
+        same = np.array_equal(X[0], X[-1]) and (X[0] == X).all()
+    if same:
+        raise ValueError(SAME_ROWS)
+
+
+def unstack(rows: Any, n_matrices: int | None) -> Any:
+    """Give rows of several matrices, one under the other, their first axis back.
+
+    Parameters
+    ----------
+    rows : ndarray
+        First axis: the rows of all matrices.
+    n_matrices : int or None
+        None where there is one matrix, which stays as it is.
+    """
+    if n_matrices is None:
+        return rows
+    # Without components there are no entries, and -1 would be any number.
+    return rows.reshape(n_matrices, len(rows) // n_matrices, *rows.shape[1:])
+
+
+def check_output(estimator: Any) -> None:
+    """Refuse a data frame of the scores of several matrices, which `set_output` may ask for."""
+    chosen = getattr(estimator, "_sklearn_output_config", {})
+    kind = chosen.get("transform") or get_config()["transform_output"]
+    if kind != "default":
+        raise ValueError(
+            f"The scores of several matrices have three axes, which no {kind} table has. Transform "
+            'the matrices one by one, or use set_output(transform="default").'
+        )
+
+
+def stack(X: Any) -> tuple[Any, int | None]:
+    """Put several matrices one under the other.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_matrices, n_samples, n_features), or list of matrices
+        Anything else, one matrix above all, is left to the checks that follow.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_matrices * n_samples, n_features), or X itself
+    n_matrices : int or None
+        None where X is not several matrices.
+
+    Raises
+    ------
+    ValueError
+        If the matrices differ in shape or in the names of their columns.
+    """
+    if _is_list_of_matrices(X):
+        _check_alike(X)
+        if hasattr(X[0], "columns"):  # frames stay frames, so that their names are checked
+            return _concatenated(X), len(X)
+        X = np.stack([np.asarray(without_marks(matrix)) for matrix in X])
+    if getattr(X, "ndim", None) != 3:
+        return X, None
+    X = np.asarray(without_marks(X))
+    if 0 in X.shape:
+        raise ValueError(f"X holds no entries: its shape is {X.shape}.")
+    return X.reshape(-1, X.shape[2]), X.shape[0]
+
+
+def refuse_several(estimator: Any, X: Any) -> None:
+    """Refuse several matrices where an estimator takes one."""
+    if getattr(X, "ndim", None) == 3 or _is_list_of_matrices(X):
+        raise ValueError(
+            f"X is several matrices, and {type(estimator).__name__} takes one. Pass them one by "
+            "one, or use MNPCA or LikelihoodMNPCA, which fit several together."
+        )
+
+
+def names_of_one(names: Any, n_matrices: int) -> Any:
+    """Return the row names of one matrix from those of all."""
+    return names[: len(names) // n_matrices]
+
+
+def _concatenated(frames: Sequence[Any]) -> Any:
+    """Join data frames with the library they come from (pandas and polars have `concat`)."""
+    library = sys.modules[type(frames[0]).__module__.partition(".")[0]]
+    joined = library.concat(list(frames))
+    index = getattr(frames[0], "index", None)
+    if index is not None and list(index) == list(range(len(index))):
+        return joined.reset_index(drop=True)  # row numbers are no names
+    return joined
+
+
+def _is_list_of_matrices(X: Any) -> bool:
+    return isinstance(X, list | tuple) and len(X) > 0 and all(np.ndim(matrix) == 2 for matrix in X)
+
+
+def _check_alike(matrices: Sequence[Any]) -> None:
+    if any(sp.issparse(matrix) for matrix in matrices):
+        raise TypeError("Several matrices must be dense: use matrix.toarray() for each.")
+    if len({hasattr(matrix, "columns") for matrix in matrices}) > 1:
+        raise TypeError("The matrices of X must all be data frames, or all be arrays.")
+    shapes = sorted({np.shape(matrix) for matrix in matrices})
+    if len(shapes) > 1:
+        raise ValueError(
+            f"The matrices of X differ in shape ({shapes[0]} and {shapes[1]}); they share their "
+            "noise networks, so all need the same rows and columns. Cut them to what they share."
+        )
+    for name in ("columns", "index"):
+        frames = [matrix for matrix in matrices if hasattr(matrix, "columns")]
+        labels = [list(getattr(frame, name)) for frame in frames if hasattr(frame, name)]
+        if any(label != labels[0] for label in labels):
+            raise ValueError(
+                f"The matrices of X differ in their {name}; all need the same, in the same order. "
+                "Use matrix.reindex_like(X[0])."
+            )

@@ -1,0 +1,73 @@
+"""What the estimators of the paper's algorithms share: one solver for complete matrices."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray
+from mnpca.engines import engine_for
+from mnpca.engines.arrays import astype, namespace, to_numpy
+from mnpca.estimators._incomplete import NoiseEstimator
+from mnpca.model.sparse_data import SparseData
+from mnpca.selection.rank import choose_rank
+from mnpca.solvers.missing import Incomplete
+from mnpca.solvers.missing.refit import IncompleteFit, fit_incomplete
+from mnpca.solvers.missing.start import column_fill, first_guess
+from mnpca.solvers.progress import Report, State
+
+
+class PaperEstimator(NoiseEstimator):
+    """An estimator whose solver takes a complete, centered matrix.
+
+    A subclass has ``_solver(data, rank)``, which settles what depends on the data, such as
+    penalties, and returns a `mnpca.solvers.missing.refit.Solve`; and ``_warn_unless_converged()``.
+    """
+
+    def _estimate(
+        self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
+    ) -> None:
+        data, mean = self._centered(X if problem is None else column_fill(problem))
+        stored, offset = data.centered() if isinstance(data, SparseData) else (data, None)
+        rank = choose_rank(self.n_components, stored, mean=offset)
+        if problem is None:
+            solution = self._solver(data, rank)(data, report, resume)
+            fit = IncompleteFit(solution, mean, solution.signal, None, X)
+        else:
+            guess = first_guess(problem, rank, self.center, seed=0)
+            fit = fit_incomplete(
+                problem,
+                guess,
+                rank,
+                self._solver(self._centered(guess)[0], rank),
+                center=self.center,
+                ridge=getattr(self, "ridge", 0.0),
+                report=report,
+                resume=resume,
+            )
+            assert fit.outcome is not None
+            self._store_incomplete(X, fit.outcome)
+        self.objective_history_ = np.array(fit.solution.history)
+        self.n_iter_ = len(fit.solution.history) - 1
+        self.converged_ = fit.solution.converged
+        self._warn_unless_converged()
+        self._store_fit(
+            fit.data,
+            mean=fit.mean,
+            low_rank=fit.signal.low_rank(),
+            components=fit.signal.right.T,
+            singular_values=fit.signal.singular_values,
+            row_precision=fit.solution.row_precision,
+            col_precision=fit.solution.col_precision,
+        )
+
+    def _centered(self, data: Any) -> tuple[Any, FloatArray]:
+        """Return the matrix less its mean row, and that row."""
+        if sp.issparse(data):
+            mean = engine_for(data).column_means() if self.center else np.zeros(data.shape[1])
+            return SparseData(sp.csr_array(data, dtype=np.float64), mean), mean
+        data = astype(data, "float64")
+        if not self.center:
+            return data, np.zeros(data.shape[1])
+        mean = namespace(data).mean(data, axis=0)
+        return data - mean[None, :], to_numpy(mean)

@@ -1,0 +1,343 @@
+"""Rows, seen or unseen, complete or not: scores, likelihood, and predictions of missing cells.
+
+A row is ``y = mean + W x + e`` with x ~ N(0, C) and e ~ N(0, s2 inv B). Functions take rows with
+the mean taken off. The observed cells o of a row have the marginal precision
+``B_o = B_oo - B_om B_mm^-1 B_mo`` (the Schur complement), and its missing cells m given them the
+mean ``-B_mm^-1 B_mo e_o`` and the precision B_mm.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from mnpca._typing import BoolArray, FloatArray, IntArray, Precision
+from mnpca.model.sparse import logdet
+
+#: Rows that are made dense together.
+ROWS_AT_ONCE = 1024
+
+
+class RowModel(NamedTuple):
+    """The distribution of a row: ``W x + e``, x ~ N(0, C), e ~ N(0, s2 inv B).
+
+    B may also be anything that multiplies like a matrix, for scores and their variances.
+    """
+
+    col_precision: Precision
+    loadings: FloatArray
+    score_covariance: FloatArray
+    noise_variance: float
+
+    def covariance(self) -> FloatArray:
+        """Return ``W C W' + s2 inv(B)``, a dense matrix."""
+        W = self.loadings
+        noise = np.linalg.inv(_dense(self.col_precision))
+        return np.asarray(W @ self.score_covariance @ W.T + self.noise_variance * noise)
+
+    def precision(self) -> FloatArray:
+        """Return the inverse of `covariance`, by Woodbury's identity."""
+        noise = _dense(self.col_precision) / self.noise_variance
+        weighted = noise @ self.loadings
+        C = self.score_covariance
+        inner = np.eye(len(C)) + C @ (self.loadings.T @ weighted)
+        return np.asarray(noise - weighted @ np.linalg.solve(inner, C @ weighted.T))
+
+    def score_variances(self) -> FloatArray:
+        """Return the variances of generalized least squares scores, ``diag(C + s2 (W'BW)^-1)``."""
+        return np.diag(self.score_covariance) + self.noise_variance * np.diag(self._inverse_gram())
+
+    def total_variance(self) -> float:
+        """Return the expected squared length ``y'By`` of a row, ``tr(C W'BW) + s2 p``."""
+        gram = self.loadings.T @ (self.col_precision @ self.loadings)
+        signal = float(np.sum(self.score_covariance * gram))
+        return signal + self.noise_variance * float(self.col_precision.shape[0])
+
+    def with_covariates(self, covariates: FloatArray, effects: FloatArray) -> "RowModel":
+        """Return the model with column covariates (p x s) as further loadings.
+
+        Their scores vary as the effects (n x s) of the training rows do.
+        """
+        moments = effects.T @ effects / len(effects)
+        return self._replace(
+            loadings=np.column_stack([self.loadings, covariates]),
+            score_covariance=scipy.linalg.block_diag(self.score_covariance, moments),
+        )
+
+    def _inverse_gram(self) -> FloatArray:
+        return _pinv(self.loadings.T @ (self.col_precision @ self.loadings))
+
+
+def squared_length(rows: Any, mean: FloatArray, precision: Precision) -> float:
+    """Return ``tr(R B R')`` with R the rows less their mean, a batch of rows at a time."""
+    total = 0.0
+    for start in range(0, rows.shape[0], ROWS_AT_ONCE):
+        batch = _dense(rows[start : start + ROWS_AT_ONCE]) - mean
+        total += float(np.vdot(batch.T, precision @ batch.T))
+    return total
+
+
+def fit_row_model(
+    scores: FloatArray,
+    squared_length: float,
+    n_free: int,
+    col_precision: Precision,
+    loadings: FloatArray,
+) -> RowModel:
+    """Estimate the distribution of an unseen row from the training rows.
+
+    Their generalized least squares scores have covariance ``C + s2 (W'BW)^-1``; the noise variance
+    s2 is the mean square, in the metric B, of what the scores leave.
+
+    Parameters
+    ----------
+    scores : array of shape (n, k)
+        Of the training rows.
+    squared_length : float
+        ``tr(Y B Y')`` of these, mean taken off.
+    n_free : int
+        Rows less one where a mean was estimated.
+    """
+    n, p = len(scores), col_precision.shape[0]
+    gram = loadings.T @ (col_precision @ loadings)
+    explained = float(np.sum((scores @ gram) * scores))
+    floor = np.finfo(float).eps * max(squared_length, np.finfo(float).tiny) / max(n * p, 1)
+    left_over = max(n_free * (p - loadings.shape[1]), 1)
+    noise_variance = max((squared_length - explained) / left_over, floor)
+    covariance = scores.T @ scores / max(n_free, 1) - noise_variance * _pinv(gram)
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return RowModel(col_precision, loadings, covariance, noise_variance)
+
+
+def gls_scores(
+    rows: Any,
+    col_precision: sp.csr_array | FloatArray,
+    loadings: FloatArray,
+    mean: FloatArray | None = None,
+) -> FloatArray:
+    """Return ``X = (Y - 1 mean') B W (W'BW)^-1``.
+
+    It minimizes ``tr((Y - 1 mean' - XW') B (Y - 1 mean' - XW')')``; the row precision does not
+    enter, so the same formula serves unseen rows. Components without any loading have scores 0.
+
+    Parameters
+    ----------
+    rows : array or sparse matrix of shape (n, p)
+        Rows Y; a sparse matrix stays sparse.
+    col_precision : sparse or dense array of shape (p, p)
+        Inverse noise covariance B among columns, or anything that multiplies like one.
+    mean : array of shape (p,), default=None
+        Mean row, where the rows are not centered yet.
+    """
+    weighted = col_precision @ loadings
+    if mean is None:
+        projected = rows @ weighted
+    elif sp.issparse(rows):
+        projected = rows @ weighted - mean @ weighted
+    else:  # the difference of the products would cancel where the mean is large
+        projected = (rows - mean) @ weighted
+    scores: FloatArray = projected @ _pinv(loadings.T @ weighted)
+    return scores
+
+
+def gls_weights(col_precision: sp.csr_array | FloatArray, loadings: FloatArray) -> FloatArray:
+    """Return ``T = B W (W'BW)^-1``, so that the scores of centered rows are ``Y T``."""
+    weighted = col_precision @ loadings
+    weights: FloatArray = weighted @ _pinv(loadings.T @ weighted)
+    return weights
+
+
+def row_log_likelihood(
+    rows: FloatArray,
+    col_precision: sp.csr_array,
+    loadings: FloatArray,
+    score_covariance: FloatArray,
+    noise_variance: float,
+) -> FloatArray:
+    """Log-density of each centered row under ``N(0, W C W' + s2 inv(B))``.
+
+    A row outside the training matrix is independent of the training rows; its scores have the
+    covariance C that the training scores showed, its noise the average row variance s2. With
+    identity B this is the probabilistic PCA likelihood. By Woodbury, with C = F F' and the
+    eigenvalues g and eigenvectors Q of F'W'BWF / s2,
+
+        Sigma^-1 = (B - B W F Q diag(1 / (1 + g)) Q' F' W' B / s2) / s2,
+        logdet Sigma = p log s2 - logdet B + sum log(1 + g),
+
+    which stays accurate where components stand far above the noise.
+    """
+    weighted = col_precision @ loadings
+    return row_density(
+        np.einsum("ij,ij->i", rows @ col_precision, rows),
+        rows @ weighted,
+        loadings.T @ weighted,
+        logdet(col_precision),
+        rows.shape[1],
+        score_covariance,
+        noise_variance,
+    )
+
+
+def row_density(
+    distance: FloatArray,
+    projected: FloatArray,
+    gram: FloatArray,
+    log_determinant: float,
+    n_cells: int,
+    score_covariance: FloatArray,
+    noise_variance: float,
+) -> FloatArray:
+    """Log-density of `row_log_likelihood` from products with the precision.
+
+    Parameters
+    ----------
+    distance : array of shape (n,)
+        ``y'By`` of each row.
+    projected : array of shape (n, k)
+        ``y'BW``.
+    gram : array of shape (k, k)
+        ``W'BW``.
+    log_determinant : float
+        ``logdet B``.
+    n_cells : int
+        Length of a row.
+    """
+    values, vectors = np.linalg.eigh(score_covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    gains, rotation = np.linalg.eigh(root.T @ gram @ root / noise_variance)
+    gains = np.maximum(gains, 0.0)
+    explained = (projected @ (root @ rotation)) ** 2 @ (1.0 / (1.0 + gains)) / noise_variance
+    log_volume = (
+        n_cells * math.log(2 * math.pi * noise_variance)
+        - log_determinant
+        + float(np.log1p(gains).sum())
+    )
+    densities: FloatArray = -0.5 * ((distance - explained) / noise_variance + log_volume)
+    return densities
+
+
+class _Pattern:
+    """The marginal precision of one set of observed columns."""
+
+    def __init__(self, precision: Precision, missing: BoolArray) -> None:
+        self.missing = np.flatnonzero(missing)
+        self.observed = np.flatnonzero(~missing)
+        rows = precision[self.observed]
+        self._seen = rows[:, self.observed]
+        self._across = rows[:, self.missing]
+        block = precision[self.missing][:, self.missing]
+        self._factor = None
+        self._diagonal: FloatArray = block.diagonal()
+        if block.nnz > len(self.missing):
+            self._factor = splu(sp.csc_array(block), permc_spec="MMD_AT_PLUS_A")
+
+    def solve(self, thin: FloatArray) -> FloatArray:
+        """Return ``B_mm^-1 Z``."""
+        if self._factor is None:
+            return np.asarray(thin / self._diagonal[:, None])
+        return np.asarray(self._factor.solve(np.ascontiguousarray(thin)))
+
+    def regression(self, thin: FloatArray) -> FloatArray:
+        """Return ``-B_mm^-1 B_mo Z``, what the observed cells Z say about the missing ones."""
+        return -self.solve(np.asarray(self._across.T @ thin))
+
+    def times(self, thin: FloatArray) -> FloatArray:
+        """Return ``B_o Z``."""
+        return np.asarray(self._seen @ thin + self._across @ self.regression(thin))
+
+    def log_determinant(self) -> float:
+        """Return ``logdet B_mm``."""
+        if self._factor is None:
+            return float(np.log(self._diagonal).sum())
+        return float(np.log(np.abs(self._factor.U.diagonal())).sum())
+
+
+def observed_scores(rows: FloatArray, precision: Precision, loadings: FloatArray) -> FloatArray:
+    """Return ``(W_o'B_o W_o)^-1 W_o'B_o y_o`` of each centered row; NaN marks missing cells.
+
+    The generalized least squares scores from the observed cells. In directions that these do
+    not show, the score of least length is taken.
+    """
+    scores = np.empty((len(rows), loadings.shape[1]))
+    for members, pattern in _patterns(np.isnan(rows), precision):
+        seen = loadings[pattern.observed]
+        weighted = pattern.times(seen)
+        inverse = _pinv(seen.T @ weighted)
+        scores[members] = rows[np.ix_(members, pattern.observed)] @ weighted @ inverse
+    return scores
+
+
+def observed_log_likelihood(rows: FloatArray, model: RowModel) -> FloatArray:
+    """Log-density of the observed cells of each centered row; NaN marks missing cells."""
+    precision = model.col_precision
+    whole = logdet(precision)
+    densities = np.empty(len(rows))
+    for members, pattern in _patterns(np.isnan(rows), precision):
+        values = rows[np.ix_(members, pattern.observed)]
+        seen = model.loadings[pattern.observed]
+        weighted = pattern.times(seen)
+        distance = np.einsum("ij,ji->i", values, pattern.times(values.T))
+        densities[members] = row_density(
+            distance,
+            values @ weighted,
+            seen.T @ weighted,
+            whole - pattern.log_determinant(),
+            len(pattern.observed),
+            model.score_covariance,
+            model.noise_variance,
+        )
+    return densities
+
+
+def predict_missing(rows: FloatArray, model: RowModel) -> tuple[FloatArray, FloatArray]:
+    """Fill the missing cells of centered rows by their conditional means; return variances too.
+
+    With ``V = (C^-1 + W_o'B_o W_o / s2)^-1`` the scores have mean ``V W_o'B_o y_o / s2`` and
+    covariance V. A missing cell is ``L x - B_mm^-1 B_mo y_o + e``, ``L = W_m + B_mm^-1 B_mo W_o``,
+    so its variance is ``diag(L V L' + s2 B_mm^-1)``. Observed cells have variance 0.
+    """
+    filled, variances = rows.copy(), np.zeros_like(rows)
+    covariance, s2 = model.score_covariance, model.noise_variance
+    for members, pattern in _patterns(np.isnan(rows), model.col_precision):
+        if len(pattern.missing) == 0:
+            continue
+        values = rows[np.ix_(members, pattern.observed)]
+        seen = model.loadings[pattern.observed]
+        weighted = pattern.times(seen)
+        # C may be singular, so its inverse is avoided: V = C (I + G C / s2)^-1.
+        gain = np.eye(len(covariance)) + (seen.T @ weighted) @ covariance / s2
+        posterior = covariance @ np.linalg.inv(gain)
+        scores = (values @ weighted / s2) @ posterior
+        slopes = model.loadings[pattern.missing] - pattern.regression(seen)
+        cells = np.ix_(members, pattern.missing)
+        filled[cells] = scores @ slopes.T + pattern.regression(values.T).T
+        alone = np.diag(pattern.solve(np.eye(len(pattern.missing))))
+        variances[cells] = s2 * alone + np.einsum("ik,kl,il->i", slopes, posterior, slopes)
+    return filled, variances
+
+
+def _patterns(missing: BoolArray, precision: Precision) -> Iterator[tuple[IntArray, _Pattern]]:
+    """Yield the rows that miss the same columns, and the precision of what they show."""
+    precision = sp.csr_array(precision)
+    keys = np.packbits(missing, axis=1)
+    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    group = group.ravel()
+    order = np.argsort(group, kind="stable")
+    bounds = np.cumsum(np.bincount(group))[:-1]
+    for example, members in zip(first, np.split(order, bounds), strict=True):
+        yield members, _Pattern(precision, missing[example])
+
+
+def _pinv(gram: FloatArray) -> FloatArray:
+    inverse: FloatArray = np.linalg.pinv(gram, hermitian=True)
+    return inverse
+
+
+def _dense(matrix: Any) -> FloatArray:
+    entries: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
+    return entries

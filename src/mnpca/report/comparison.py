@@ -1,0 +1,166 @@
+"""Two fits side by side: components matched, edges gained and lost."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.utils.validation import check_is_fitted
+
+from mnpca.diagnostics import item_names, shown_rate, tested_edges
+from mnpca.estimators._edges import compare_edges, side_tests
+from mnpca.report._facts import versions
+from mnpca.report._numbers import short
+from mnpca.report.render import render_page, write_text
+
+#: Edges listed at most, of each kind.
+LISTED_EDGES = 100
+#: Congruences from which on two components count as the same, and as similar.
+SAME, SIMILAR = 0.95, 0.85
+
+
+def write_comparison(model_a, model_b, path, *, names=("first", "second")):
+    """Write a page that compares two fits as one HTML file.
+
+    Columns (and rows) are matched by name, or by position where the data had no names.
+
+    Parameters
+    ----------
+    model_a, model_b : fitted estimators
+        Two of the package's estimators, with columns in common.
+    path : path-like
+        Where to write; an existing file is replaced.
+    names : pair of str, default=("first", "second")
+        What the page calls the fits.
+
+    Returns
+    -------
+    dict
+        What the page shows: ``components`` (pairs with their absolute congruence) and ``networks``
+        (edges in common, gained and lost among ``columns`` and ``rows``).
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from mnpca import GeneralizedPCA
+    >>> from mnpca.datasets import make_paper_small
+    >>> from mnpca.report import write_comparison
+    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
+    >>> one, other = (GeneralizedPCA(k).fit(data.Y) for k in (2, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     document = write_comparison(one, other, os.path.join(folder, "compare.html"))
+    >>> [pair["congruence"] for pair in document["components"]]
+    [1.0, 1.0, None]
+    """
+    models = (model_a, model_b)
+    for model in models:
+        check_is_fitted(model)
+    shared = _shared(models, "columns")
+    if not len(shared[0]):
+        raise ValueError("The two fits have no column in common, so there is nothing to compare.")
+    document = {
+        "names": [str(name) for name in names],
+        "n_shared": len(shared[0]),
+        "facts": [_facts(model) for model in models],
+        "components": _components(models, shared),
+        "networks": {side: _network(models, side) for side in ("columns", "rows")},
+        "version": versions()["mnpca"],
+    }
+    write_text(path, render_page("comparison.html.j2", document, "theme.js"))
+    return document
+
+
+def _shared(models, side):
+    """Return the positions of the items that both fits have; none where a name is not unique."""
+    names = [item_names(model, side) for model in models]
+    places = [{name: i for i, name in enumerate(each)} for each in names]
+    if any(len(place) < len(each) for place, each in zip(places, names, strict=True)):
+        return [], []
+    common = [name for name in names[0] if name in places[1]]
+    return [places[0][name] for name in common], [places[1][name] for name in common]
+
+
+def _facts(model):
+    edges = {side: len(_edges(model, side)) for side in ("columns", "rows")}
+    shape = (len(item_names(model, "rows")), len(item_names(model, "columns")))
+    return {"shape": shape, "n_components": int(model.n_components_), "n_edges": edges}
+
+
+def _edges(model, side):
+    return tested_edges(model, side, shown_rate(model))
+
+
+def _components(models, shared):
+    """Match components so that the sum of absolute congruences is largest."""
+    a, b = (np.asarray(m.components_)[:, at] for m, at in zip(models, shared, strict=True))
+    size = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
+    congruence = np.abs(a @ b.T) / np.where(size > 0, size, 1.0)
+    first, second = linear_sum_assignment(-congruence)
+    pairs = [
+        {
+            "first": int(i) + 1,
+            "second": int(j) + 1,
+            "congruence": short(congruence[i, j], 3),
+            "verdict": _verdict(congruence[i, j]),
+        }
+        for i, j in zip(first, second, strict=True)
+    ]
+    for key, count, matched in (("first", len(a), first), ("second", len(b), second)):
+        other = "second" if key == "first" else "first"
+        pairs += [
+            {key: int(k) + 1, other: None, "congruence": None, "verdict": "no counterpart"}
+            for k in np.setdiff1d(np.arange(count), matched)
+        ]
+    return pairs
+
+
+def _verdict(congruence):
+    return "same" if congruence >= SAME else "similar" if congruence >= SIMILAR else "different"
+
+
+def _network(models, side):
+    """Return the edges in common, gained and lost among the items that both fits have."""
+    shared = _shared(models, side)
+    names = item_names(models[0], side)
+    found = []
+    for model, places in zip(models, shared, strict=True):
+        position = {place: k for k, place in enumerate(places)}
+        edges = _edges(model, side)
+        found.append(
+            {
+                tuple(sorted((position[i], position[j]))): value
+                for i, j, value in zip(
+                    edges.first.tolist(),
+                    edges.second.tolist(),
+                    short(edges.partial_correlation, 3),
+                    strict=True,
+                )
+                if i in position and j in position
+            }
+        )
+    sure = _different(models, side)
+
+    def listed(pairs, values):
+        pairs = sorted(pairs, key=lambda pair: (pair not in sure, -abs(values[pair])))
+        return [
+            [*(names[shared[0][k]] for k in pair), values[pair], pair in sure]
+            for pair in pairs[:LISTED_EDGES]
+        ]
+
+    lost, gained = found[0].keys() - found[1].keys(), found[1].keys() - found[0].keys()
+    return {
+        "n_shared": len(shared[0]),
+        "n_common": len(found[0].keys() & found[1].keys()),
+        "n_lost": len(lost),
+        "n_gained": len(gained),
+        "n_different": len(sure),
+        "lost": listed(lost, found[0]),
+        "gained": listed(gained, found[1]),
+    }
+
+
+def _different(models, side):
+    """Return the pairs whose partial correlations differ, by a test, where there is one."""
+    if any(shown_rate(m) is None or not len(side_tests(m, side).first) for m in models):
+        return set()
+    if item_names(models[0], side) != item_names(models[1], side):
+        return set()
+    table = compare_edges(*models, side, fdr=shown_rate(models[0]))
+    return set(zip(table["node_1"].tolist(), table["node_2"].tolist(), strict=True))

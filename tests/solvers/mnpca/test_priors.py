@@ -1,0 +1,179 @@
+"""Learned priors against integrals, exact posteriors, and data of known kind."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from mnpca.datasets import make_low_rank_matrix_normal
+from mnpca.engines.dense import DenseEngine
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.estimate import NoiseModel
+from mnpca.solvers.mnpca.fit import signal_variance
+from mnpca.solvers.mnpca.learned import learn_signal
+from mnpca.solvers.mnpca.low_rank_step import low_rank_step
+from mnpca.solvers.mnpca.mixture import Mixture, Points, log_sum
+from mnpca.solvers.mnpca.priors import (
+    NEGLIGIBLE,
+    SCALES,
+    gaussian_prior,
+    learn_prior,
+    scale_prior,
+)
+
+
+def mixture(k=1):
+    rng = np.random.default_rng(0)
+    vectors = np.stack([np.linalg.qr(rng.standard_normal((k, k)))[0] for _ in range(3)])
+    values = rng.uniform(0.1, 1.0, (3, k))
+    return Mixture(np.array([0.5, 0.3, 0.2]), rng.standard_normal((3, k)), values, vectors)
+
+
+def observed(draw, n=400, k=2, seed=0):
+    rng = np.random.default_rng(seed)
+    d = rng.uniform(4.0, 12.0, n)
+    return draw(rng, n, k) + rng.standard_normal((n, k)) / np.sqrt(d)[:, None], d
+
+
+def gaussian(rng, n, k):
+    return rng.standard_normal((n, k))
+
+
+def three_groups(rng, n, k):
+    return (3.0 * rng.standard_normal((3, k)))[np.arange(n) % 3]
+
+
+def mostly_zero(rng, n, k):
+    return 3.0 * rng.standard_normal((n, k)) * (rng.random((n, 1)) < 0.15)
+
+
+def test_posterior_of_a_mixture_is_the_integral():
+    prior, z, d = mixture(), 0.4, 3.0
+
+    def density(x):
+        parts = prior.weights * norm.pdf(x, prior.centers[:, 0], np.sqrt(prior.values[:, 0]))
+        return parts.sum() * norm.pdf(z, x, d**-0.5)
+
+    total, first, second = (quad(lambda x, m=m: x**m * density(x), -20, 20)[0] for m in range(3))
+    belief = prior.posterior(np.array([[z]]), np.array([d]))
+    assert belief.mean[0, 0] == pytest.approx(first / total, rel=1e-6)
+    variance = second / total - (first / total) ** 2
+    assert belief.variance[0, 0] == pytest.approx(variance, rel=1e-6)
+    assert belief.total[0, 0] == pytest.approx(d * variance, rel=1e-6)
+    logs = prior.log_densities(np.array([[z]]), np.array([d]))
+    assert log_sum(logs)[0] - 0.5 * np.log(2 * np.pi) == pytest.approx(np.log(total), rel=1e-6)
+
+
+def test_points_are_a_mixture_without_width():
+    rng = np.random.default_rng(1)
+    atoms, weights = rng.standard_normal((4, 2)), np.full(4, 0.25)
+    narrow = Mixture(weights, atoms, np.full((4, 2), 1e-12), np.tile(np.eye(2), (4, 1, 1)))
+    z, d = observed(gaussian, n=20)
+    ours, theirs = Points(weights, atoms).posterior(z, d), narrow.posterior(z, d)
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-8)
+
+
+def test_every_em_step_raises_the_likelihood():
+    prior, (z, d) = mixture(2), observed(three_groups)
+    likelihoods = []
+    for _ in range(10):
+        likelihoods.append(float(log_sum(prior.log_densities(z, d)).sum()))
+        prior = prior.improved(z, d, 1, 0.0)
+    assert np.all(np.diff(likelihoods) > -1e-9)
+    assert likelihoods[-1] > likelihoods[0] + 10
+
+
+def test_a_gaussian_prior_has_the_covariance_of_the_rows():
+    z, d = observed(lambda rng, n, k: rng.standard_normal((n, k)) * [2.0, 0.5], n=20000)
+    prior = gaussian_prior(z, d)
+    covariance = (prior.vectors[0] * prior.values[0]) @ prior.vectors[0].T
+    np.testing.assert_allclose(covariance, np.diag([4.0, 0.25]), atol=0.1)
+
+
+def test_a_scale_prior_knows_which_rows_are_zero():
+    z, d = observed(mostly_zero)
+    zero = np.linalg.norm(mostly_zero(*_same_draw(d)), axis=1) == 0
+    belief = scale_prior(z, d).posterior(z, d)
+    negligible = belief.shares[:, SCALES <= NEGLIGIBLE].sum(axis=1)
+    assert negligible[zero].mean() > 0.8
+    assert negligible[~zero].mean() < 0.2
+
+
+def _same_draw(d):
+    rng = np.random.default_rng(0)
+    rng.uniform(4.0, 12.0, len(d))
+    return rng, len(d), 2
+
+
+@pytest.mark.parametrize(
+    ("draw", "family"), [(gaussian, "gaussian"), (three_groups, "groups"), (mostly_zero, "scales")]
+)
+def test_the_family_is_that_of_the_draw(draw, family):
+    found = learn_prior(*observed(draw))
+    assert found.family == family
+    if family == "groups":
+        assert len(found.prior.weights) == 3
+
+
+def test_a_gaussian_prior_wins_on_gaussian_rows_for_most_draws():
+    families = [learn_prior(*observed(gaussian, n=100, seed=seed)).family for seed in range(20)]
+    assert families.count("gaussian") >= 14
+
+
+def known_noise(seed=0, scale=1.0, n=120, p=80):
+    data = make_low_rank_matrix_normal(
+        n, p, 2, density=0.02, condition=20, signal_scale=scale, random_state=seed
+    )
+    noise = NoiseModel(
+        AxisPrecision.from_precision(data.row_precision),
+        AxisPrecision.from_precision(data.col_precision),
+    )
+    engine = DenseEngine(data.Y, np.float64)
+    start = low_rank_step(engine, noise.row, noise.col, 2, center=True, max_sweeps=50)
+    return data, engine, noise, start
+
+
+def test_message_passing_solves_the_equation_of_mean_field_for_a_gaussian_prior():
+    """Where the signal is strong, so do the variances."""
+    _, engine, noise, start = known_noise(scale=2.0)
+    learned = learn_signal(engine, noise, start, "gaussian")
+    mine, theirs = (part.left @ part.right.T for part in (learned, start))
+    assert np.linalg.norm(mine - theirs) < 0.01 * np.linalg.norm(theirs)
+    variances = [signal_variance(part, noise).dense().mean() for part in (learned, start)]
+    assert variances[0] == pytest.approx(variances[1], rel=0.05)
+
+
+def test_intervals_of_gaussian_signals_cover_what_they_say():
+    shares = []
+    for seed in range(4):
+        data, engine, noise, start = known_noise(seed, scale=0.5)
+        learned = learn_signal(engine, noise, start)
+        estimate = learned.left @ learned.right.T
+        std = np.sqrt(signal_variance(learned, noise).dense())
+        shares.append(np.mean(np.abs(estimate - data.signal) < 1.645 * std))
+    assert 0.86 < np.mean(shares) < 0.94
+
+
+def test_permuted_rows_give_permuted_results():
+    data, _, noise, start = known_noise()
+    order = np.random.default_rng(3).permutation(len(data.Y))
+    engine = DenseEngine(data.Y[order], np.float64)
+    row = AxisPrecision.from_precision(noise.row.precision[order][:, order])
+    permuted = NoiseModel(row, noise.col)
+    start_there = low_rank_step(engine, row, noise.col, 2, center=True, max_sweeps=50)
+    there = learn_signal(engine, permuted, start_there, "gaussian")
+    here = learn_signal(DenseEngine(data.Y, np.float64), noise, start, "gaussian")
+    np.testing.assert_allclose(
+        there.left @ there.right.T, (here.left @ here.right.T)[order], atol=1e-4
+    )
+
+
+def test_components_below_the_noise_are_left_out():
+    data, engine, noise, _ = known_noise()
+    start = low_rank_step(engine, noise.row, noise.col, 6, center=True, max_sweeps=50)
+    learned = learn_signal(engine, noise, start)
+    assert learned.rank == 2
+    error = np.linalg.norm(learned.left @ learned.right.T - data.signal)
+    plain = np.linalg.norm(start.left @ start.right.T - data.signal)
+    assert error < 1.01 * plain
