@@ -11,9 +11,11 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
 from mnpca.solvers.mnpca.iterate import Iterate
+from mnpca.solvers.mnpca.joint_start import joint_start
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step, relative_change
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
 from mnpca.solvers.mnpca.settings import (
+    BOTH_AT_ONCE,
     EQUAL,
     FEWER,
     NETWORKS_FIRST,
@@ -83,7 +85,9 @@ class Search:
         row = AxisPrecision.diagonal(np.ones(n // settings.n_matrices)).tile(settings.n_matrices)
         noise = NoiseModel(row, AxisPrecision.diagonal(np.ones(p)))
         start = _fit_signal(engine, noise, settings, settings.rank)
-        return cls(engine, settings, start, [Stage(name) for name in trails_of(settings)])
+        return cls(
+            engine, settings, start, [Stage(name) for name in trails_of(settings, engine.shape)]
+        )
 
     @classmethod
     def go_on(
@@ -215,13 +219,13 @@ class Search:
         rank = self.current.posterior.rank
         if stage.part == FEWER:
             return max(rank - self.dropped, 0)
-        if stage.part == SETTLING:
+        if stage.part == SETTLING or (stage.trail == BOTH_AT_ONCE and self.settings.rank is None):
             return rank
         return self.settings.rank if self.held_rank is None else self.held_rank
 
     def _most(self, stage: Stage) -> int:
         """Return after how many iterations a stage ends at the latest."""
-        if stage.trail in (NETWORKS_FIRST, SIGNAL_FIRST):
+        if stage.trail not in (EQUAL, UNEQUAL):
             return MOST_STEPS
         return EQUAL_STEPS if stage.trail == EQUAL else self.settings.max_iter
 
@@ -263,12 +267,20 @@ class Search:
             walked = self.finished.get(Stage(stage.trail, FEWER).name)
             return walked or self.finished[stage.trail]
         equal = self.finished[EQUAL]
+        if stage.trail == UNEQUAL:
+            return equal
         if stage.trail == NETWORKS_FIRST:
             return self._with_signal(equal.noise, 0, equal)
-        if stage.trail == SIGNAL_FIRST and UNEQUAL in self.finished:
-            unequal = self.finished[UNEQUAL]
-            return unequal if unequal.evidence > equal.evidence else equal
-        return equal
+        unequal = self.finished.get(UNEQUAL, equal)
+        start = unequal if unequal.evidence > equal.evidence else equal
+        if stage.trail == SIGNAL_FIRST:
+            return start
+        noise, rank = joint_start(self.engine, start.noise, start.posterior)
+        return self._with_signal(noise, self._given(rank), start)
+
+    def _given(self, rank: int) -> int:
+        """Return the rank that was asked for, or this one where none was."""
+        return rank if self.settings.rank is None else self.settings.rank
 
     def _walks(self) -> list[Stage]:
         """Return walks to fewer components from the ends that can still win.
