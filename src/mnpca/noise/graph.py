@@ -260,29 +260,23 @@ def _in_order(pairs: Pairs, size: int) -> Pairs:
 
 def limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
     """Keep a pair if it is among the `most` strongest of both its items."""
-    ends = np.concatenate([pairs.i, pairs.j])
-    degree = np.bincount(ends, minlength=size)
+    degree = np.bincount(np.concatenate([pairs.i, pairs.j]), minlength=size)
     if degree.max() <= most:
         return pairs
-    strength = np.concatenate([pairs.value, pairs.value])
-    order = np.lexsort((-strength, ends))
-    first = np.concatenate([[0], np.cumsum(degree)[:-1]])
-    rank = np.empty(len(ends), np.int64)
-    rank[order] = np.arange(len(ends)) - first[ends[order]]
-    count = len(pairs.i)
-    kept = (rank[:count] < most) & (rank[count:] < most)
+    place = _rank_at_items(pairs.i, pairs.j, -pairs.value, size)
+    kept = (place * np.stack([degree[pairs.i], degree[pairs.j]]) < most - 0.5).all(axis=0)
     return Pairs(pairs.i[kept], pairs.j[kept], pairs.value[kept])
 
 
 def _refit_and_prune(
     correlation: Gram, pairs: Pairs, start: SupportFit | None, n_observations: float
 ) -> SupportFit:
-    """Fit on the pairs; drop the edges that gain too little, a few at a time; fit again.
+    """Fit on the pairs; drop the edges that gain too little, some at a time; fit again.
 
     Where many items correlate with each other, every edge is weak given the others, and dropping
-    all of them would lose what they explain together. So an item loses its weakest edge only,
-    and the others take over what that one explained. The fewer edges are left, the more each of
-    them has to gain for the same false discovery rate.
+    all of them would lose what they explain together. So an edge goes if it is among the weaker
+    half of the weak edges of both its items, and the others take over what it explained. The
+    fewer edges are left, the more each of them has to gain for the same false discovery rate.
     """
     size = correlation.size
     i, j = pairs.i, pairs.j
@@ -292,12 +286,21 @@ def _refit_and_prune(
         fit = SupportFit(Support(size, i, j), values, correlation, fit, tol=ROUGH, definite=False)
         gain = fit.edge_gains
         limit = deviate(RATE * max(len(i), 1) / (size * (size - 1) / 2))
-        least: FloatArray = np.full(size, np.inf)
-        np.minimum.at(least, i, gain)
-        np.minimum.at(least, j, gain)
-        strong = n_observations * gain > limit**2
-        kept = strong | ((gain > least[i]) & (gain > least[j]))
-        if kept.all():
-            break
+        weak = np.flatnonzero(n_observations * gain <= limit**2)
+        if len(weak) == 0:
+            return SupportFit(fit.support, values, correlation, fit)
+        order = _rank_at_items(i[weak], j[weak], gain[weak], size)
+        kept = np.ones(len(i), bool)
+        kept[weak[(order <= 0.5).all(axis=0)]] = False
         i, j, values = i[kept], j[kept], values[kept]
-    return SupportFit(Support(size, i, j), values, correlation, fit)
+
+
+def _rank_at_items(i: IntArray, j: IntArray, strength: FloatArray, size: int) -> FloatArray:
+    """Return the place of every edge among those of each of its items, from 0 to nearly 1."""
+    ends = np.concatenate([i, j])
+    degree = np.bincount(ends, minlength=size)
+    order = np.lexsort((np.concatenate([strength, strength]), ends))
+    first = np.concatenate([[0], np.cumsum(degree)[:-1]])
+    place = np.empty(len(ends))
+    place[order] = (np.arange(len(ends)) - first[ends[order]]) / degree[ends[order]]
+    return place.reshape(2, -1)
