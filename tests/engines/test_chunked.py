@@ -10,10 +10,9 @@ import scipy.sparse as sp
 from mnpca import MNPCA, LikelihoodMNPCA, load
 from mnpca.datasets import make_paper_small
 from mnpca.engines import engine_for, rows
-from mnpca.engines.chunked import ChunkedEngine
-from mnpca.engines.chunked_gram import component_groups, cut
-from mnpca.engines.dense import DenseEngine
-from mnpca.engines.rows import LocalRows
+from mnpca.engines.engine import DenseEngine, RowsEngine
+from mnpca.engines.file_rows import FileRows, LazyRows, scratch
+from mnpca.engines.rows import ArrayRows, component_groups, cut
 from mnpca.engines.threads import worker_threads
 
 da = pytest.importorskip("dask.array")
@@ -49,8 +48,8 @@ def in_memory(data):
 def small_blocks(monkeypatch):
     """Make blocks of 400 rows."""
     monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(rows, "ROW_UNIT", 400)
-    monkeypatch.setattr(dask_rows, "ROW_UNIT", 400)
+    monkeypatch.setattr(rows, "BLOCK", 400)
+    monkeypatch.setattr(dask_rows, "BLOCK", 400)
 
 
 @pytest.fixture
@@ -70,7 +69,7 @@ def assert_same_model(model, expected, tol=1e-6):
 
 
 def test_a_mapped_file_gives_the_numbers_of_memory(mapped, in_memory):
-    assert isinstance(engine_for(mapped), ChunkedEngine)
+    assert isinstance(engine_for(mapped).rows, LazyRows)
     model = MNPCA(2, noise="graph", prior="gaussian").fit(mapped)
     assert_same_model(model, in_memory)
     np.testing.assert_allclose(model.objective_history_, in_memory.objective_history_, rtol=1e-7)
@@ -177,7 +176,6 @@ def test_parquet_through_dask(data, tmp_path, small_blocks):
     frame = pd.DataFrame(data.Y, columns=[f"x{j}" for j in range(data.Y.shape[1])])
     frame.to_parquet(tmp_path / "Y.parquet", row_group_size=390)
     X = dd.read_parquet(tmp_path / "Y.parquet").to_dask_array(lengths=True)
-    assert isinstance(engine_for(X), ChunkedEngine)
     np.testing.assert_array_equal(engine_for(X).times(np.eye(100)), data.Y)
 
 
@@ -236,7 +234,8 @@ def test_whole_numbers(data, tmp_path):
 
 def test_a_wide_mapped_file_is_taken_into_memory(data, tmp_path):
     np.save(tmp_path / "wide.npy", data.Y[:30])
-    assert isinstance(engine_for(np.load(tmp_path / "wide.npy", mmap_mode="r")), DenseEngine)
+    mapped = np.load(tmp_path / "wide.npy", mmap_mode="r")
+    assert isinstance(engine_for(mapped).rows, ArrayRows)
 
 
 def test_other_estimators_take_mapped_files_into_memory(mapped):
@@ -250,7 +249,7 @@ def test_every_operation_in_uneven_blocks(data, monkeypatch):
     Y = data.Y.astype(np.float32)
     rng = np.random.default_rng(1)
     left, right = rng.standard_normal((len(Y), 3)), rng.standard_normal((Y.shape[1], 3))
-    dense, blocks = DenseEngine(Y), ChunkedEngine(LocalRows(Y))
+    dense, blocks = DenseEngine(Y), RowsEngine(FileRows(Y))
     assert len(blocks.rows.parts) == 2
     B = sp.csr_array(data.col_precision)
     with worker_threads(2):
@@ -285,10 +284,9 @@ def test_groups_end_where_runs_end(ends, length, expected):
     assert cut(np.array(ends, dtype=int), length) == expected
 
 
-def test_groups_hold_whole_components(monkeypatch):
-    monkeypatch.setattr("mnpca.engines.chunked_gram.block_rows", lambda width: 31)
+def test_groups_hold_whole_components():
     A = networks(100, 20)
-    groups, parts = component_groups(A, 5)
+    groups, parts = component_groups(A, 31)
     assert len(groups) > 2
     np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(100))
     for group, part in zip(groups, parts, strict=True):
@@ -313,9 +311,9 @@ def test_large_chunks_end_at_multiples_of_1024(lengths, expected):
 
 def test_scratch_files_leave_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    array = rows.scratch((3, 4), np.float32)
+    array = scratch((3, 4), np.float32)
     array[:] = 1.0
     assert isinstance(array, np.memmap)
     del array
     assert list(tmp_path.iterdir()) == []
-    assert rows.scratch((0, 4), np.float32).shape == (0, 4)
+    assert scratch((0, 4), np.float32).shape == (0, 4)

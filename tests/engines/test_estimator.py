@@ -8,7 +8,7 @@ from mnpca import MNPCA, load
 from mnpca.datasets import make_low_rank_matrix_normal
 from mnpca.engines import engine_for
 from mnpca.engines.arrays import to_numpy
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.solvers.mnpca.search import Search
 from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.progress import silent

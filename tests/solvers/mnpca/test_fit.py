@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mnpca.datasets import chain_precision, make_low_rank_matrix_normal, make_paper_small
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.metrics import edge_recovery, psnr
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca import fit_mnpca
