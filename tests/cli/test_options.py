@@ -29,8 +29,8 @@ def test_noise_robust_and_seed_are_python_s(run, csv, frame, tmp_path):
 
 
 def test_a_pair_of_noises_is_passed_on():
-    from mnpca.cli._fitting import make_estimator
-    from mnpca.cli._options import Algorithm
+    from mnpca.cli.app import Algorithm
+    from mnpca.cli.fit import make_estimator
 
     estimator = make_estimator(Algorithm.mnpca, "auto", (9, 9), noise="diagonal, graph")
     assert estimator.noise == ("diagonal", "graph")
