@@ -14,25 +14,9 @@ __all__ = ["Engine", "engine_for", "is_dask", "reads_in_blocks"]
 
 
 def engine_for(matrix: Any) -> Engine:
-    """Return the engine that computes where the matrix is.
+    """Return the engine that computes where the matrix is; an engine as it is.
 
-    Parameters
-    ----------
-    matrix : ndarray, sparse array, array of torch, CuPy or another array API library, or Engine
-        An engine is returned as it is. A memory-mapped array and a dask array are read in blocks
-        of rows.
-
-    Raises
-    ------
-    TypeError
-        If no engine knows the type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mnpca.engines import engine_for
-    >>> engine_for(np.eye(3)).times(np.ones((3, 1))).ravel()
-    array([1., 1., 1.])
+    A memory-mapped array and a dask array are read in blocks of rows.
     """
     if isinstance(matrix, Engine):
         return matrix

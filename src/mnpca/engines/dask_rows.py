@@ -31,19 +31,7 @@ AT_ONCE = 8
 
 
 class DaskRows(Rows):
-    """Row blocks as delayed objects.
-
-    Parameters
-    ----------
-    blocks : list of Delayed
-        The blocks.
-    lengths : sequence of int
-        Rows of every block.
-    width : int
-        Columns.
-    dtype : numpy dtype
-        Type of the blocks.
-    """
+    """Row blocks as delayed objects, with the number of rows of each."""
 
     def __init__(self, blocks: list[Delayed], lengths: Any, width: int, dtype: Any):
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(int)

@@ -32,13 +32,8 @@ STRIP = 1024
 class FactorGram:
     """The symmetric matrix ``left right' + extra`` of q items, kept as its factors.
 
-    Parameters
-    ----------
-    left, right : Rows, or NumPy arrays
-        Residuals, once filtered by the other side's precision and once not. There may be fewer
-        rows of left: then the matrix has its leading rows only.
-    extra : csr_array, optional
-        The sparse part.
+    These are residuals (rows, or arrays), once filtered by the other side's precision and once not.
+    Where left has fewer rows, the matrix has its leading rows only.
     """
 
     def __init__(

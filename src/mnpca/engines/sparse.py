@@ -37,12 +37,7 @@ PAIRS = 2**16
 class SparseRows(LazyRows):
     """Rows of a CSR array, ``(y - offset) / scale``, dense while they are read.
 
-    Parameters
-    ----------
-    matrix : csr_array of shape (n, p)
-        Y.
-    offset, scale : arrays, optional
-        Of the columns, or with `by_row` of the rows. Rows are float32 then.
+    Offset and scale are of the columns, or with `by_row` of the rows; with them rows are float32.
     """
 
     in_memory = True
@@ -76,12 +71,7 @@ class SparseRows(LazyRows):
 class SparseEngine(RowsEngine):
     """Everything that MNPCA's loops ask of a sparse matrix ``(y_ij - offset_j) / scale_j``.
 
-    Parameters
-    ----------
-    matrix : sparse matrix or array of shape (n, p)
-        Y, kept without a copy where it is CSR with each entry stored once.
-    offset, scale : arrays of shape (p,), optional
-        Of the columns; together or not at all.
+    The matrix is kept without a copy where it is CSR with each entry stored once.
     """
 
     def __init__(
@@ -230,19 +220,7 @@ class SparseEngine(RowsEngine):
 
 
 class SparseItems:
-    """Items with products ``c_i c_j s_i' B s_j + f_i' J f_j``.
-
-    Parameters
-    ----------
-    matrix : csr_array of shape (q, m)
-        Rows s.
-    metric : csr_array of shape (m, m)
-        B.
-    factors, core : arrays of shape (q, k) and (k, k)
-        Rows f, and J.
-    scale : array of shape (q,)
-        c.
-    """
+    """Items with products ``c_i c_j s_i' B s_j + f_i' J f_j``: sparse s, thin f, scales c."""
 
     def __init__(
         self,

@@ -155,20 +155,9 @@ class MatrixNormalEstimator(
     ) -> None:
         """Set the fitted attributes that all estimators share.
 
-        Parameters
-        ----------
-        X : array of shape (n, p)
-            Training matrix.
-        mean : array of shape (p,)
-            Estimated mean row (zeros when the fit does not center).
-        low_rank : LowRank
-            Factors of the denoised training matrix, the mean left out.
-        components : array of shape (k, p)
-            Loadings W', orthonormal in the metric B, signs fixed.
-        singular_values : array of shape (k,)
-            Generalized singular values.
-        row_precision, col_precision : arrays, sparse arrays or LinearOperators
-            A and B; estimates in the gauge ``logdet A = 0``, given metrics as they are.
+        The mean is zero where the fit does not center, and left out of `low_rank`. Components are
+        orthonormal in the metric B; precisions are in the gauge ``logdet A = 0``, given metrics as
+        they are.
         """
         self.mean_ = mean
         self.low_rank_ = low_rank

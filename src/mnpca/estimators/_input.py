@@ -30,12 +30,6 @@ def validate_training(
     Sets ``n_features_in_``, ``feature_names_in_`` and, where X has names for its rows,
     ``sample_names_in_``. With `allow_nan`, NaN marks missing values. The result may share memory
     with X: a fit must never write to it.
-
-    Raises
-    ------
-    ValueError
-        If X has fewer than two rows, missing or infinite values, no variation at all, or values
-        so large or small that their squares cannot be represented.
     """
     names = _sample_names(X)
     X = without_marks(X, keep_sparse=accept_sparse)
@@ -271,15 +265,7 @@ def check_variation(X: Any) -> None:
 
 
 def unstack(rows: Any, n_matrices: int | None) -> Any:
-    """Give rows of several matrices, one under the other, their first axis back.
-
-    Parameters
-    ----------
-    rows : ndarray
-        First axis: the rows of all matrices.
-    n_matrices : int or None
-        None where there is one matrix, which stays as it is.
-    """
+    """Give rows of several matrices, one under the other, their first axis back (None: one)."""
     if n_matrices is None:
         return rows
     # Without components there are no entries, and -1 would be any number.
@@ -298,23 +284,10 @@ def check_output(estimator: Any) -> None:
 
 
 def stack(X: Any) -> tuple[Any, int | None]:
-    """Put several matrices one under the other.
+    """Put several matrices, an array with three axes or a list, one under the other.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_matrices, n_samples, n_features), or list of matrices
-        Anything else, one matrix above all, is left to the checks that follow.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_matrices * n_samples, n_features), or X itself
-    n_matrices : int or None
-        None where X is not several matrices.
-
-    Raises
-    ------
-    ValueError
-        If the matrices differ in shape or in the names of their columns.
+    Returns the rows of all and the number of matrices. Anything else, one matrix above all, is
+    returned as it is with None, and left to the checks that follow.
     """
     if _is_list_of_matrices(X):
         _check_alike(X)

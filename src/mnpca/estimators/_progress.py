@@ -123,17 +123,7 @@ class ProgressMixin:
 class CheckpointWriter:
     """A report that stores the solver's state in a file, seldom enough to cost little.
 
-    Parameters
-    ----------
-    path : path-like
-        The checkpoint; it belongs to one fit at a time.
-    identity : dict
-        See ``ProgressMixin._fit_identity``.
-
-    Attributes
-    ----------
-    last : Progress or None
-        What the file on the disk holds.
+    `last` is the progress that the file holds. The file belongs to one fit at a time.
     """
 
     def __init__(self, path: PathLike, identity: dict[str, Any]) -> None:

@@ -110,22 +110,12 @@ def _without_empty_end(frame: Any, header: list[str] | None) -> tuple[Any, list[
 def numbers_of(
     column: Any, name: str, reading: Reading, place: Callable[[int], str], *, may_name: bool = False
 ) -> FloatArray | None:
-    """Return the numbers of a column, or None for a column of text.
+    """Return the numbers of a column (a pandas Series), or None for a column of text.
 
     A column with numbers *and* text is an error: leaving it out would lose data, and reading the
     text as missing would lose data, too. So is a column of text that an option turns into numbers.
-
-    Parameters
-    ----------
-    column : pandas.Series
-    name : str
-        What the column is called.
-    reading : Reading
-        How numbers are written.
-    place : callable
-        Names the row of a position, as a person finds it in the file.
-    may_name : bool, default=False
-        Whether the column may hold the names of the rows: numbers with letters then are text.
+    `place` names the row of a position, as a person finds it in the file. With `may_name` the
+    column may hold the names of the rows: numbers with letters then are text.
     """
     import pandas as pd
 
@@ -278,18 +268,8 @@ def table_from_frame(
 ) -> Table:
     """Split a frame into numbers, row names and labels; report what is not a number.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Columns by position; `names` holds what they are called.
-    names : list of str or None
-        Column names, None where the file has none.
-    row_names : list of str or None
-        Row names known already; otherwise a first column of text holds them.
-    reading : Reading
-        What the person asked for.
-    row_numbers : ndarray of int or None
-        Where the rows stand in the file.
+    `names` are the column names, None where the file has none. Where the row names are not known, a
+    first column of text holds them.
     """
     called = names if names is not None else [str(j + 1) for j in range(frame.shape[1])]
     apart, labels = set(), None

@@ -83,19 +83,10 @@ def gpca(
     """Minimize ``tr((Y - U D V') B (Y - U D V')' A)`` with ``U'AU = I``, ``V'BV = I``, ``D >= 0``.
 
     Where a metric is only semi-definite, the part of U (V) that it does not see follows from the
-    other factor, ``U = Y B V / d`` and ``V = Y' A U / d``.
-
-    Parameters
-    ----------
-    solver : {"factor", "krylov", "power"}, default="factor"
-        ``factor``: the SVD of Fa' Y Fb with A = Fa Fa', B = Fb Fb'. ``krylov``: block Krylov
-        iterations in the two metrics; products only, all components together. ``power``: the
-        generalized power method, one component after the other (Allen, Grosenick and Taylor
-        2014).
-    tol : float, default=1e-10
-        Relative accuracy of the iterative solvers.
-    max_iter : int, default=1000
-        Rounds of the Krylov solver; iterations per component of the power method.
+    other factor, ``U = Y B V / d`` and ``V = Y' A U / d``. The solver "factor" takes the SVD of Fa'
+    Y Fb with A = Fa Fa', B = Fb Fb'; "krylov" makes block Krylov iterations in the two metrics;
+    "power" is the generalized power method, one component after the other (Allen, Grosenick and
+    Taylor 2014).
     """
     if solver == "factor":
         return _by_factors(data, n_components, row_metric.root(), col_metric.root())

@@ -88,19 +88,11 @@ def fit_row_model(
     col_precision: Precision,
     loadings: FloatArray,
 ) -> RowModel:
-    """Estimate the distribution of an unseen row from the training rows.
+    """Estimate the distribution of an unseen row from the scores of the n training rows.
 
-    Their generalized least squares scores have covariance ``C + s2 (W'BW)^-1``; the noise variance
-    s2 is the mean square, in the metric B, of what the scores leave.
-
-    Parameters
-    ----------
-    scores : array of shape (n, k)
-        Of the training rows.
-    squared_length : float
-        ``tr(Y B Y')`` of these, mean taken off.
-    n_free : int
-        Rows less one where a mean was estimated.
+    These have covariance ``C + s2 (W'BW)^-1``; the noise variance s2 is the mean square, in the
+    metric B, of what the scores leave of `squared_length`, ``tr(Y B Y')`` with the mean taken off.
+    `n_free` is n, less one where a mean was estimated.
     """
     n, p = len(scores), col_precision.shape[0]
     gram = loadings.T @ (col_precision @ loadings)
@@ -120,19 +112,10 @@ def gls_scores(
     loadings: FloatArray,
     mean: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ``X = (Y - 1 mean') B W (W'BW)^-1``.
+    """Return ``X = (Y - 1 mean') B W (W'BW)^-1``; a sparse Y stays sparse.
 
     It minimizes ``tr((Y - 1 mean' - XW') B (Y - 1 mean' - XW')')``; the row precision does not
     enter, so the same formula serves unseen rows. Components without any loading have scores 0.
-
-    Parameters
-    ----------
-    rows : array or sparse matrix of shape (n, p)
-        Rows Y; a sparse matrix stays sparse.
-    col_precision : sparse or dense array of shape (p, p)
-        Inverse noise covariance B among columns, or anything that multiplies like one.
-    mean : array of shape (p,), default=None
-        Mean row, where the rows are not centered yet.
     """
     weighted = col_precision @ loadings
     if mean is None:
@@ -192,21 +175,7 @@ def row_density(
     score_covariance: FloatArray,
     noise_variance: float,
 ) -> FloatArray:
-    """Log-density of `row_log_likelihood` from products with the precision.
-
-    Parameters
-    ----------
-    distance : array of shape (n,)
-        ``y'By`` of each row.
-    projected : array of shape (n, k)
-        ``y'BW``.
-    gram : array of shape (k, k)
-        ``W'BW``.
-    log_determinant : float
-        ``logdet B``.
-    n_cells : int
-        Length of a row.
-    """
+    """Log-density of `row_log_likelihood` from ``y'By``, ``y'BW``, ``W'BW`` and ``logdet B``."""
     values, vectors = np.linalg.eigh(score_covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     gains, rotation = np.linalg.eigh(root.T @ gram @ root / noise_variance)

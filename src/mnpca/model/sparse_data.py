@@ -13,17 +13,7 @@ from mnpca.model.sparse import side_by_side
 
 
 class SparseData:
-    """``Y = (S - 1 mean') / unit`` with S sparse.
-
-    Parameters
-    ----------
-    matrix : csr_array of shape (n, p)
-        S.
-    mean : array of shape (p,)
-        Mean row.
-    unit : float
-        What every entry is divided by.
-    """
+    """``Y = (S - 1 mean') / unit`` with a sparse S, which stays sparse."""
 
     def __init__(self, matrix: sp.csr_array, mean: FloatArray, unit: float = 1.0):
         self.matrix, self.mean, self.unit = matrix, mean, unit

@@ -41,23 +41,10 @@ class ModelFileError(ValueError):
 def write_document(
     path: str | os.PathLike[str], kind: str, version: str, content: dict[str, Any]
 ) -> None:
-    """Write `content` atomically as a file of the given kind.
+    """Write `content` as a file of the given kind; an older file stays until that is done.
 
-    Parameters
-    ----------
-    path : path-like
-        File to write; an older one is replaced only when the new one is complete.
-    kind : str
-        What the file is, e.g. "model".
-    version : str
-        Version of mnpca that writes, for error messages.
-    content : dict
-        Values of the types that ``_values.py`` lists, by name.
-
-    Raises
-    ------
-    TypeError
-        If a value has a type that a file cannot hold; nothing is written then.
+    The content has values of the types that ``_values.py`` lists, by name; one of another type
+    raises TypeError, and nothing is written.
     """
     encoder = Encoder()
     tree = encoder.encode(content, where="content")

@@ -82,21 +82,7 @@ def negated(report: Report) -> Report:
 def nested(report: Report, outer: Callable[[], State]) -> Report:
     """Return a report for an inner solver whose checkpoints also hold the outer loop's state.
 
-    Parameters
-    ----------
-    report : Report
-        Where the outer loop reports.
-    outer : callable
-        Makes the outer loop's own state (which rank, the fits so far).
-
-    Examples
-    --------
-    >>> from mnpca.solvers.progress import Progress, inner_state, nested
-    >>> stored = []
-    >>> report = nested(lambda progress: stored.append(progress.state()), lambda: {"rank": 3})
-    >>> report(Progress("graph", 1, 0.5, lambda: {"step": 7}))
-    >>> stored[0]["rank"], inner_state(stored[0])
-    (3, {'step': 7})
+    `outer` makes that state (which rank, the fits so far); `inner_state` gives the rest back.
     """
 
     def tell(progress: Progress) -> None:

@@ -34,18 +34,9 @@ Start: TypeAlias = Literal["best", "svd", "scales"]
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodFit:
-    """The end of a descent.
+    """The end of a descent: X and W, not yet identified, A and B in the penalties' gauge.
 
-    Attributes
-    ----------
-    signal : LowRank
-        Scores X and loadings W, not yet identified.
-    row_precision, col_precision : sparse arrays
-        A and B, in the gauge that the penalties prefer.
-    history : list of float
-        Objective at the start and after every iteration; it never rises.
-    converged : bool
-        Whether the last iteration changed it by at most the tolerance.
+    `history` has the objective at the start and after every iteration; it never rises.
     """
 
     signal: LowRank

@@ -29,19 +29,12 @@ def alternate_least_squares(
     tol: float = 1e-7,
     max_iter: int = 500,
 ) -> LowRank:
-    """Update loadings and scores in turn until the fit no longer gains.
+    """Update loadings and scores in turn, from the given scores, until the fit no longer gains.
 
     ``W = Y'A X (X'AX + ridge I)^-1``, then ``X = Y B W (W'BW + ridge I)^-1``. It ends on an X step,
-    so that without a ridge the scores of the training rows are the projection of these rows. With
-    a ridge the factors are balanced (``X'AX = W'BW``) after every iteration: that lowers the ridge
+    so that without a ridge the scores of the training rows are the projection of these rows. With a
+    ridge the factors are balanced (``X'AX = W'BW``) after every iteration: that lowers the ridge
     for the same product, and alternation alone would be very slow to find it.
-
-    Parameters
-    ----------
-    signal : LowRank
-        X and W to start from; only X is read.
-    tol : float, default=1e-7
-        Relative gain of an iteration at which to stop.
     """
     scores = signal.left
     gain = -np.inf

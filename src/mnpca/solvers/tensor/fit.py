@@ -30,18 +30,9 @@ AGAIN = "graph noise from networks of the data"
 class TensorFit:
     """A fitted model ``T = mean + core x_1 F_1 ... x_K F_K + E``, vec E ~ N(0, x_k inv P_k).
 
-    Attributes
-    ----------
-    signal : Tucker
-        Mean, core and factors, ``F_k' P_k F_k = I``.
-    noise : list of AxisPrecision
-        P_k, with ``logdet P_k = 0`` on every estimated axis but the last.
-    history : list of (stage, iteration, score, change)
-        Every iteration.
-    chosen : str
-        The stage whose end is this fit.
-    converged : bool
-        Whether that stage settled.
+    ``F_k' P_k F_k = I``, and ``logdet P_k = 0`` on every estimated axis but the last. The history
+    has (stage, iteration, score, change) of every iteration; `chosen` is the stage whose end is
+    this fit.
     """
 
     signal: Tucker
@@ -71,25 +62,15 @@ def fit_tensor(
 ) -> TensorFit:
     """Fit a Tucker signal and one noise precision per axis, with nothing to tune.
 
-    The signal is the best one in the metrics of the noise; the noise is estimated from the
-    residual plus what the signal has absorbed; edges enter by score tests and are refitted
-    without a penalty, as in the fit of one matrix.
+    The signal is the best one in the metrics of the noise; the noise is estimated from the residual
+    plus what the signal has absorbed; edges enter by score tests and are refitted without a
+    penalty, as in the fit of one matrix.
 
-    Variances settle first, then networks. Where the noise is stronger than the signal, the first
-    components are noise and may stay so; therefore a second stage with networks starts from those
-    of the data without any signal, under which a signal stands out. The stage that ends with the
-    highest likelihood, less the price of its edges, is the fit.
-
-    Parameters
-    ----------
-    ranks : sequence of K int or None
-        See `tucker`.
-    structures : sequence of K {"unit", "identity", "diagonal", "graph"}
-        Noise of the axes.
-    max_iter : int
-        Most iterations with unequal variances.
-    tol : float
-        A stage ends when the signal and the level of the noise change by less than this share.
+    Variances settle first, in `max_iter` iterations at most, then networks. Where the noise is
+    stronger than the signal, the first components are noise and may stay so; therefore a second
+    stage with networks starts from those of the data without any signal, under which a signal
+    stands out. The stage that ends with the highest likelihood, less the price of its edges, is the
+    fit.
     """
     offset = data.mean(axis=0) if center else np.zeros(data.shape[1:])
     scale = float(np.sqrt(np.mean((data - offset) ** 2))) or 1.0
@@ -307,13 +288,7 @@ class MatrixFit(TensorFit):
 def fit_matrix(
     data: FloatArray, rank: int, structures: Sequence[AxisNoise], *, center: bool, **options: Any
 ) -> MatrixFit:
-    """Fit a matrix by `fit_mnpca` and write the signal as ``F_1 core F_2'``.
-
-    Parameters
-    ----------
-    **options
-        ``max_iter``, ``tol``, ``random_state``, ``report`` and ``resume`` of `fit_mnpca`.
-    """
+    """Fit a matrix by `fit_mnpca` and write the signal as ``F_1 core F_2'``."""
     row, col = ("identity" if s == "unit" else s for s in structures)
     fit = fit_mnpca(data, rank, noise=(row, col), center=center, **options)
     return MatrixFit(
