@@ -14,7 +14,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import cholesky, inverse
-from mnpca.precision._kernels.descent import descend, fill_soft
+from mnpca.precision._kernels import descend, fill_soft
 from mnpca.precision.certificate import Certificate, Iterate, certify
 from mnpca.precision.interior import solve_by_interior_point, suits
 from mnpca.precision.problem import NotCertifiedError, Problem, not_certified

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.precision._kernels.certificate import distance_from_inverse, fill_dual, to_csr
+from mnpca.precision._kernels import distance_from_inverse, fill_dual, to_csr
 from mnpca.precision.problem import Problem
 
 # Up to this share of nonzeros a product with T costs less than a factorization.

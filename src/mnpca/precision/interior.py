@@ -15,7 +15,7 @@ from scipy.linalg import lapack
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import cholesky, inverse, logdet
-from mnpca.precision._kernels.interior import fill_hessian
+from mnpca.precision._kernels import fill_hessian
 from mnpca.precision.certificate import log_determinant
 from mnpca.precision.problem import Point, Problem, not_certified
 
