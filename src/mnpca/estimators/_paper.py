@@ -28,7 +28,7 @@ class PaperEstimator(NoiseEstimator):
         self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
     ) -> None:
         data, mean = self._centered(X if problem is None else column_fill(problem))
-        stored, offset = data.centered() if isinstance(data, SparseData) else (data, None)
+        stored, offset = (X, mean) if sp.issparse(X) else (data, None)
         rank = choose_rank(self.n_components, stored, mean=offset)
         if problem is None:
             solution = self._solver(data, rank)(data, report, resume)

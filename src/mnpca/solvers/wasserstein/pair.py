@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, diagonal_matrix, namespace, to_numpy
-from mnpca.model.dense_gpca import dense_gpca
-from mnpca.model.gpca import CenteredMatrix, Gpca, gpca
+from mnpca.model.gpca import CenteredMatrix, Gpca, dense_gpca, gpca
 from mnpca.model.metric import Metric
 from mnpca.model.sparse import normalize_gauge
 
