@@ -52,7 +52,7 @@ def use_small_data(monkeypatch):
     """Give `make_paper_small` the smaller sizes."""
     rows, columns = map(int, SMALLER.values())
     small = functools.partial(
-        mnpca.datasets._paper.make_paper_small, n_samples=rows, n_features=columns, density=0.04
+        mnpca.datasets._matrices.make_paper_small, n_samples=rows, n_features=columns, density=0.04
     )
     monkeypatch.setattr("mnpca.datasets.make_paper_small", small)
 

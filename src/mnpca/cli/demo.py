@@ -5,9 +5,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from sklearn.decomposition import PCA
 
+from mnpca import datasets
 from mnpca.cli._results import REPORT_FILE, export, print_json, print_summary, progress_display
 from mnpca.cli.fit import fit_table
-from mnpca.datasets import make_paper_small
 from mnpca.diagnostics import named_rows
 from mnpca.estimators import MNPCA
 from mnpca.io import Table, new_folder
@@ -43,7 +43,7 @@ def fit_demo(output, *, json):
 
 def demo_data():
     """Return the data with its truth, and as a table with names."""
-    data = make_paper_small(c=CONDITION, seed=SEED)
+    data = datasets.make_paper_small(c=CONDITION, seed=SEED)
     n, p = data.Y.shape
     table = Table(
         data.Y,
