@@ -8,7 +8,7 @@ import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import mnpca
-from mnpca.estimators._saving import MATRIX_MODELS
+from mnpca.estimators._files import MATRIX_MODELS
 
 
 def cast(X):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import mnpca
-import mnpca.estimators._progress as progress_module
+import mnpca.estimators._files as progress_module
 from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.datasets import (
     chain_precision,

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import mnpca
-import mnpca.estimators._progress as progress_module
+import mnpca.estimators._files as progress_module
 from mnpca import MNPCA, GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.datasets import make_several_matrices
 from mnpca.metrics import edge_recovery, psnr

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-import mnpca.estimators._progress as progress_module
+import mnpca.estimators._files as progress_module
 from mnpca import TensorMNPCA
 from mnpca.datasets import make_paper_small, make_tensor_normal
 from mnpca.metrics import psnr

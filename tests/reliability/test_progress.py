@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-import mnpca.estimators._progress as progress_module
-from mnpca.estimators._progress import CheckpointError, ProgressMixin
+import mnpca.estimators._files as progress_module
+from mnpca.estimators._files import CheckpointError, ProgressMixin
 from mnpca.persistence import ModelFileError, read_document
 from mnpca.solvers.progress import Progress, inner_state, nested, silent
 

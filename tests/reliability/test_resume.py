@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.reliability.shared import fitted, make
 
-import mnpca.estimators._progress as progress_module
+import mnpca.estimators._files as progress_module
 from mnpca.datasets import make_paper_small
 from mnpca.persistence import fingerprint
 

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from rich.console import Console
 
-from mnpca import estimators
 from mnpca.cli._data import as_written, load_column_labels, load_covariates, load_table, plain_name
 from mnpca.cli._results import export, print_json, print_summary, progress_display
 from mnpca.cli.app import Algorithm
+from mnpca.estimators import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.io import DataError, check_folder, new_folder, quoted
 from mnpca.model.low_rank import LowRank
 
@@ -20,9 +20,9 @@ from mnpca.model.low_rank import LowRank
 SMALLEST_UNIT, LARGEST_UNIT = 1e-100, 1e100
 
 _CLASSES = {
-    Algorithm.mnpca: estimators.MNPCA,
-    Algorithm.likelihood: estimators.LikelihoodMNPCA,
-    Algorithm.wasserstein: estimators.WassersteinMNPCA,
+    Algorithm.mnpca: MNPCA,
+    Algorithm.likelihood: LikelihoodMNPCA,
+    Algorithm.wasserstein: WassersteinMNPCA,
 }
 
 

@@ -5,10 +5,9 @@ k x k) goes in and comes out as float64 NumPy arrays on the host, and precisions
 arrays (a diagonal) or scipy CSR arrays, so that the solvers are the same for every engine.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
@@ -23,13 +22,6 @@ class Pairs(NamedTuple):
     i: IntArray
     j: IntArray
     value: FloatArray
-
-    @classmethod
-    def joined(cls, found: Sequence["Pairs"]) -> "Pairs":
-        """Return several lists of entries as one."""
-        nobody = np.zeros(0, np.int64)
-        lists = zip(cls(nobody, nobody, np.zeros(0)), *found, strict=True)
-        return cls(*(np.concatenate(parts) for parts in lists))
 
 
 class Squares(Protocol):

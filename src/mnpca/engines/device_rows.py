@@ -21,7 +21,7 @@ from mnpca.engines.arrays import (
 )
 from mnpca.engines.base import Pairs
 from mnpca.engines.gram import large_in_tile, large_with_sparse
-from mnpca.engines.rows import ArrayRows, add_up
+from mnpca.engines.rows import ArrayRows, add_up, joined
 from mnpca.engines.threads import slices
 
 #: Rows whose products are summed in the matrix's own type; the sums of these are float64.
@@ -138,7 +138,7 @@ class DeviceRows(ArrayRows):
                 for part in slices(other.shape[0], tile)[strip.start // tile :]:
                     product = rows @ other.read(part).T
                     found.append(large_in_tile(product, strip.start, part.start, near))
-        pairs = Pairs.joined(found)
+        pairs = joined(found)
         if rough:
             values = self.products(other, pairs.i, pairs.j)
             large = np.abs(values) > level

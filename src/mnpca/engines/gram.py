@@ -22,7 +22,7 @@ from mnpca.engines.arrays import (
     to_numpy,
 )
 from mnpca.engines.base import Pairs
-from mnpca.engines.rows import ArrayRows, Rows
+from mnpca.engines.rows import ArrayRows, Rows, joined
 from mnpca.engines.threads import slices
 
 #: Rows of a formed matrix that a search looks at in one go.
@@ -134,7 +134,7 @@ class FormedGram:
         n_rows = self.gram.shape[0] if n_rows is None else n_rows
         strips = slices(n_rows, STRIP)
         found = [large_in_tile(self.gram[s, s.start :], s.start, s.start, level) for s in strips]
-        return large_with_sparse(Pairs.joined(found), self.extra, self._entries, level, n_rows)
+        return large_with_sparse(joined(found), self.extra, self._entries, level, n_rows)
 
     def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "FormedGram":
         xp = namespace(self.gram)
@@ -259,4 +259,4 @@ def large_with_sparse(
     large = np.abs(values) > level
     other = ~np.isin(found.i * size + found.j, i * size + j)
     kept = Pairs(found.i[other], found.j[other], found.value[other])
-    return Pairs.joined([kept, Pairs(i[large], j[large], values[large])])
+    return joined([kept, Pairs(i[large], j[large], values[large])])

@@ -171,7 +171,7 @@ class Rows(ABC):
                     pairs.append((part, across))
                     corners.append((part.start, across.start))
         shared = (level, n_rows, strips)
-        return Pairs.joined(self.map_pairs(_large_products, shared, other, pairs, corners))
+        return joined(self.map_pairs(_large_products, shared, other, pairs, corners))
 
     def _cut(self, along: Iterable[Any]) -> list[list[Any]]:
         return [[array[part, ...] for part in self.parts] for array in along]
@@ -269,6 +269,13 @@ def add_up(terms: Iterable[Any]) -> Any:
     return functools.reduce(operator.iadd, terms, first)
 
 
+def joined(found: Sequence[Pairs]) -> Pairs:
+    """Return several lists of entries as one."""
+    nobody = np.zeros(0, np.int64)
+    lists = zip(Pairs(nobody, nobody, np.zeros(0)), *found, strict=True)
+    return Pairs(*(np.concatenate(parts) for parts in lists))
+
+
 def block_rows(width: int) -> int:
     """Return how many rows of float32 numbers make a block that is not in memory."""
     units = BLOCK_BYTES // (4 * max(width, 1) * BLOCK)
@@ -352,7 +359,7 @@ def _large_products(
                 part = strip[a, j : j + tile.shape[1]].tocoo()
                 tile[part.coords] += part.data.astype(tile.dtype)
             found.append(_pick(tile, i, j, level))
-    return Pairs.joined(found)
+    return joined(found)
 
 
 def _pick(tile: FloatArray, i0: int, j0: int, level: float) -> Pairs:

@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from mnpca._typing import FloatArray, PathLike
+from mnpca.estimators._files import ProgressMixin, SaveMixin
 from mnpca.estimators._input import check_magnitude, check_variation, without_marks
-from mnpca.estimators._progress import ProgressMixin
-from mnpca.estimators._saving import SaveMixin
 from mnpca.solvers.progress import Report, negated
 from mnpca.solvers.tensor.fit import TensorFit
 

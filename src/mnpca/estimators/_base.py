@@ -22,6 +22,7 @@ from mnpca.estimators._array_api import (
     training_moments,
 )
 from mnpca.estimators._edges import noise_graph
+from mnpca.estimators._files import ProgressMixin, SaveMixin
 from mnpca.estimators._input import (
     check_no_missing,
     check_output,
@@ -37,8 +38,6 @@ from mnpca.estimators._input import (
     validate_training,
     without_marks,
 )
-from mnpca.estimators._progress import ProgressMixin
-from mnpca.estimators._saving import SaveMixin
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import (
     RowModel,
