@@ -347,9 +347,5 @@ class MatrixNormalEstimator(
         return noise_graph(self, side)
 
 
-def _dense(X: Any) -> Any:
-    return X.toarray() if sp.issparse(X) else X
-
-
 def _as_stored(precision: Any) -> Any:
     return precision if isinstance(precision, LinearOperator) else sp.csr_array(precision)

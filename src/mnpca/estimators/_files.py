@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca import __version__
 from mnpca._typing import PathLike
 from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array
@@ -91,8 +92,6 @@ class SaveMixin:
         -------
         self
         """
-        from mnpca import __version__
-
         check_is_fitted(self)
         name = type(self).__name__
         if name not in MODELS:
@@ -293,8 +292,6 @@ class CheckpointWriter:
             self._cost = self._written - now
 
     def _write(self, progress: Progress) -> None:
-        from mnpca import __version__
-
         content = {
             "identity": self._identity,
             "stage": progress.stage,
