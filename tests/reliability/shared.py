@@ -10,7 +10,7 @@ import mnpca
 PARAMS = {
     "GeneralizedPCA": {"n_components": 2},
     "LikelihoodMNPCA": {"n_components": 2},
-    "MNPCA": {"n_components": 2},
+    "MNPCA": {"n_components": 2, "noise": "graph", "prior": "gaussian"},
     "SparsePrecision": {},
     "WassersteinMNPCA": {"n_components": 2},
 }
