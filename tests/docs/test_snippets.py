@@ -3,6 +3,7 @@
 The examples are run by `make docs`, which an error of one of them ends.
 """
 
+import copy
 import doctest
 import functools
 import importlib
@@ -57,10 +58,16 @@ def use_small_data(monkeypatch):
     monkeypatch.setattr("mnpca.datasets.make_paper_small", small)
 
 
+@functools.cache
+def reference_fit():
+    X = known_fit()[0].Y
+    return X, mnpca.LikelihoodMNPCA(2).fit(X)
+
+
 def reference_names():
     """What reference pages take for granted: the package, data and a fitted model."""
-    X = known_fit()[0].Y
-    return {"mnpca": mnpca, "X": X, "model": mnpca.LikelihoodMNPCA(2).fit(X)}
+    X, model = reference_fit()
+    return {"mnpca": mnpca, "X": X.copy(), "model": copy.copy(model)}
 
 
 @pytest.fixture(autouse=True)

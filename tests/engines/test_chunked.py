@@ -28,13 +28,13 @@ def networks(size, n_pairs):
 @pytest.fixture(scope="module")
 def data():
     """Make three blocks of rows, with edges within and between them."""
-    n, p = 1100, 100
+    n, p = 700, 60
     shuffled = np.random.default_rng(0).permutation(n)
     return make_paper_small(
         seed=5,
         n_samples=n,
         n_features=p,
-        row_precision=networks(n, 220)[shuffled][:, shuffled],
+        row_precision=networks(n, 140)[shuffled][:, shuffled],
         col_precision=networks(p, 10),
     )
 
@@ -46,10 +46,10 @@ def in_memory(data):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Make blocks of 400 rows."""
+    """Make blocks of 256 rows."""
     monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(rows, "BLOCK", 400)
-    monkeypatch.setattr(dask_rows, "BLOCK", 400)
+    monkeypatch.setattr(rows, "BLOCK", 256)
+    monkeypatch.setattr(dask_rows, "BLOCK", 256)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_blocks_of_the_usual_size_give_every_bit(data, in_memory, tmp_path):
     np.testing.assert_array_equal(model.objective_history_, in_memory.objective_history_)
 
 
-@pytest.mark.parametrize("chunks", [(480, 100), (100, 13)])
+@pytest.mark.parametrize("chunks", [(300, 60), (100, 13)])
 def test_a_dask_array_does_too_whatever_its_chunks(data, in_memory, small_blocks, chunks):
     assert_same_model(
         MNPCA(2, noise="graph", prior="gaussian").fit(da.from_array(data.Y, chunks=chunks)),
@@ -96,11 +96,11 @@ def test_a_dask_array_does_too_whatever_its_chunks(data, in_memory, small_blocks
 def test_any_scheduler_of_dask_will_do(data):
     import dask
 
-    X = da.from_array(data.Y[:100], chunks=(40, 100))
-    expected = engine_for(X).standardized(np.zeros(100), 2.0).times(np.eye(100, 3))
+    X = da.from_array(data.Y[:100], chunks=(40, 60))
+    expected = engine_for(X).standardized(np.zeros(60), 2.0).times(np.eye(60, 3))
     with dask.config.set(scheduler="processes", num_workers=1):
-        engine = engine_for(X).standardized(np.zeros(100), 2.0)
-        np.testing.assert_array_equal(engine.times(np.eye(100, 3)), expected)
+        engine = engine_for(X).standardized(np.zeros(60), 2.0)
+        np.testing.assert_array_equal(engine.times(np.eye(60, 3)), expected)
     np.testing.assert_allclose(expected, data.Y[:100, :3] / 2.0, rtol=1e-6)
 
 
@@ -113,7 +113,7 @@ def test_neither_do_threads_change_anything(mapped, in_memory):
 def test_a_cluster_gives_the_same_numbers_though_a_worker_is_killed(data):
     """Two worker processes; one is killed in the middle of the fit."""
     distributed = pytest.importorskip("distributed")
-    X = da.from_array(data.Y, chunks=(480, 50))
+    X = da.from_array(data.Y, chunks=(300, 30))
     quick = {"noise": "diagonal", "center": False, "prior": "gaussian"}
     model, expected = MNPCA(2, **quick), MNPCA(2, **quick)
     killed = []
@@ -137,13 +137,13 @@ def test_a_cluster_gives_the_same_numbers_though_a_worker_is_killed(data):
 
 
 def test_answers_of_a_dask_model_are_lazy(data, in_memory, tmp_path):
-    X = da.from_array(data.Y, chunks=(440, 15))
+    X = da.from_array(data.Y, chunks=(280, 15))
     model = MNPCA(2, noise="graph", prior="gaussian").fit(X)
     signal, std = model.denoise(return_std=True)
     scores = model.transform(X)
     for lazy in (signal, std, scores, model.inverse_transform(scores), model.score_samples(X)):
         assert isinstance(lazy, da.Array)
-        assert lazy.chunks[0] == (440, 440, 220)
+        assert lazy.chunks[0] == (280, 280, 140)
     expected_scores = in_memory.transform(data.Y)
     np.testing.assert_allclose(scores, expected_scores, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(std, in_memory.denoise(return_std=True)[1], rtol=1e-9)
@@ -164,30 +164,29 @@ def test_answers_to_a_mapped_file_are_arrays(mapped, data, in_memory):
 
 
 def test_a_fit_in_blocks_goes_on_from_a_checkpoint(mapped, in_memory, tmp_path):
-    whole = MNPCA(2, noise="graph", prior="gaussian").fit(mapped, checkpoint=tmp_path / "fit")
+    MNPCA(2, noise="graph", prior="gaussian").fit(mapped, checkpoint=tmp_path / "fit")
     again = MNPCA(2, noise="graph", prior="gaussian").fit(mapped, resume_from=tmp_path / "fit")
-    assert_same_model(whole, in_memory)
-    assert_same_model(again, in_memory, tol=1e-6)
+    assert_same_model(again, in_memory)
 
 
 def test_parquet_through_dask(data, tmp_path, small_blocks):
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(data.Y, columns=[f"x{j}" for j in range(data.Y.shape[1])])
-    frame.to_parquet(tmp_path / "Y.parquet", row_group_size=390)
+    frame.to_parquet(tmp_path / "Y.parquet", row_group_size=250)
     X = dd.read_parquet(tmp_path / "Y.parquet").to_dask_array(lengths=True)
-    np.testing.assert_array_equal(engine_for(X).times(np.eye(100)), data.Y)
+    np.testing.assert_array_equal(engine_for(X).times(np.eye(60)), data.Y)
 
 
 def test_zarr_through_dask(data, tmp_path):
     pytest.importorskip("zarr")
-    da.from_array(data.Y[:100], chunks=(40, 100)).to_zarr(tmp_path / "Y.zarr")
+    da.from_array(data.Y[:100], chunks=(40, 60)).to_zarr(tmp_path / "Y.zarr")
     engine = engine_for(da.from_zarr(tmp_path / "Y.zarr"))
-    np.testing.assert_array_equal(engine.times(np.eye(100)), data.Y[:100])
+    np.testing.assert_array_equal(engine.times(np.eye(60)), data.Y[:100])
 
 
 def test_what_cannot_be_done_in_blocks_is_said(data):
-    X = da.from_array(data.Y[:50], chunks=(20, 100))
+    X = da.from_array(data.Y[:50], chunks=(20, 60))
     with pytest.raises(ValueError, match="unknown length"):
         MNPCA(2).fit(X[X[:, 0] > 0])
     with pytest.raises(TypeError, match="NumPy array"):
@@ -200,35 +199,36 @@ def test_what_cannot_be_done_in_blocks_is_said(data):
     model = MNPCA(2, noise="diagonal").fit(X)
     with pytest.raises(ValueError, match="NaN"):
         model.transform(holes).compute()
-    with pytest.raises(ValueError, match="expecting 100 features"):
+    with pytest.raises(ValueError, match="expecting 60 features"):
         model.transform(X[:, :10])
 
 
 def test_a_mapped_file_with_holes_or_covariates_is_taken_into_memory(data, tmp_path):
-    Y = data.Y[:120].copy()
+    Y = data.Y[:90].copy()
     Y[3, 4] = np.nan
     np.save(tmp_path / "Y.npy", Y)
     mapped = np.load(tmp_path / "Y.npy", mmap_mode="r")
-    options = {"noise": "diagonal", "max_iter": 2, "tol": 1.0}
+    options = {"noise": "diagonal", "prior": "gaussian", "max_iter": 1, "tol": 1.0}
     expected = MNPCA(2, **options).fit(Y)
     np.testing.assert_array_equal(MNPCA(2, **options).fit(mapped).denoise(), expected.denoise())
-    covariates = np.arange(100.0)[:, None] % 7
-    expected = MNPCA(2, **options).fit(data.Y[20:120], row_covariates=covariates)
+    covariates = np.arange(70.0)[:, None] % 7
+    expected = MNPCA(2, **options).fit(data.Y[20:90], row_covariates=covariates)
     model = MNPCA(2, **options).fit(mapped[20:], row_covariates=covariates)
     np.testing.assert_allclose(model.denoise(), expected.denoise(), atol=1e-8)
 
 
 def test_whole_numbers(data, tmp_path):
-    counts = np.rint(10 * data.Y[:160]).astype(np.int64)
+    counts = np.rint(10 * data.Y[:100]).astype(np.int64)
     np.save(tmp_path / "counts.npy", counts)
-    expected = MNPCA(2, noise="diagonal").fit(counts)
+    quick = {"noise": "diagonal", "prior": "gaussian"}
+    expected = MNPCA(2, **quick).fit(counts)
     for X in (
         np.load(tmp_path / "counts.npy", mmap_mode="r"),
-        da.from_array(counts, chunks=(25, 100)),
+        da.from_array(counts, chunks=(25, 60)),
     ):
-        half = np.full((100, 1), 0.5)
+        half = np.full((60, 1), 0.5)
         np.testing.assert_allclose(engine_for(X).times(half), counts @ half)
-        model = MNPCA(2, noise="diagonal").fit(X)
+        model = MNPCA(2, **quick).fit(X)
         np.testing.assert_allclose(model.denoise(), expected.denoise(), rtol=1e-3, atol=1e-3)
 
 
@@ -244,8 +244,9 @@ def test_other_estimators_take_mapped_files_into_memory(mapped):
 
 
 def test_every_operation_in_uneven_blocks(data, monkeypatch):
-    """Blocks of 1024 rows, the last one shorter, on two threads."""
+    """Blocks of 512 rows, the last one shorter, on two threads."""
     monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(rows, "BLOCK", 512)
     Y = data.Y.astype(np.float32)
     rng = np.random.default_rng(1)
     left, right = rng.standard_normal((len(Y), 3)), rng.standard_normal((Y.shape[1], 3))
@@ -265,7 +266,7 @@ def test_every_operation_in_uneven_blocks(data, monkeypatch):
     np.testing.assert_array_equal(np.sort(key), np.sort(expected_key))
     np.testing.assert_array_equal(value[np.argsort(key)], expected.value[np.argsort(expected_key)])
     # The same entry twice, and one that is known already.
-    i, j = np.array([3, 3, 500]), np.array([1090, 1090, 1091])
+    i, j = np.array([3, 3, 500]), np.array([690, 690, 691])
     for _ in range(2):
         np.testing.assert_array_equal(ours.entries(i, j), theirs.entries(i, j))
 

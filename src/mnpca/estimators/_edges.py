@@ -234,7 +234,7 @@ def edge_stability(
     >>> from mnpca.datasets import make_paper_small
     >>> X = make_paper_small(c=64, seed=0).Y
     >>> model = MNPCA(2, noise="graph").fit(X)
-    >>> table = edge_stability(model, X, n_splits=4)
+    >>> table = edge_stability(model, X, n_splits=2)
     >>> bool(table["stability"].between(0, 1).all())
     True
     """
