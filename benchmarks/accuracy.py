@@ -114,7 +114,7 @@ def measure(setting, seed, decades, rank=2):
     units = np.random.default_rng(seed).permutation(units)
     Y = data.Y * units
     started = time.perf_counter()
-    fit = fit_mnpca(Y, rank)
+    fit = fit_mnpca(Y, rank, prior="gaussian")
     seconds = time.perf_counter() - started
     rows = edge_recovery(fit.row_noise.precision, data.row_precision)
     cols = edge_recovery(fit.col_noise.precision, data.col_precision)

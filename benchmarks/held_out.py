@@ -78,7 +78,7 @@ def ours(train, test, **options):
 
 
 def peer(name, train, test):
-    ranks = [k for k in RANKS if k < min(train.shape) - 1]
+    ranks = [k for k in RANKS if k < min(2 * len(train) // 3, train.shape[1]) - 1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if name == "Ledoit-Wolf":

@@ -76,7 +76,7 @@ def test_log_likelihood_is_that_of_the_marginal_normal(rows, precision, loadings
 def test_log_likelihood_of_complete_rows_is_the_usual_one(rows, precision, loadings):
     complete = np.nan_to_num(rows)
     model = RowModel(precision, loadings, np.eye(2), 0.7)
-    expected = row_log_likelihood(complete, precision, loadings, np.eye(2), 0.7)
+    expected = row_log_likelihood(complete, model)
     assert observed_log_likelihood(complete, model) == pytest.approx(expected)
 
 

@@ -49,7 +49,7 @@ def log_likelihood(X: Any, mean: FloatArray, model: RowModel) -> Any:
 
     def densities(rows: Any) -> FloatArray:
         check_finite(rows)
-        return row_log_likelihood(rows - mean, *model)
+        return row_log_likelihood(rows - mean, model)
 
     return each_block(X, densities)
 

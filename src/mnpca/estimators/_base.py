@@ -46,7 +46,11 @@ from mnpca.model.rows import (
     gls_weights,
     row_log_likelihood,
     squared_length,
+    with_row_scales,
 )
+
+#: Rows that show whether rows differ in scale, at most.
+SCALED_ROWS = 5000
 
 
 class MatrixNormalEstimator(
@@ -71,6 +75,8 @@ class MatrixNormalEstimator(
     _blocks_input = False
     # Whether NaN in X marks a missing value.
     _missing_allowed = False
+    # Whether unseen rows may have scales of their own.
+    _rows_differ_in_scale = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -180,6 +186,11 @@ class MatrixNormalEstimator(
         # A mean of zero that was estimated costs a row, too; center may be "auto".
         n_free = X.shape[0] - (self.center is True or bool(np.any(self.mean_)))
         model = fit_row_model(scores, total, n_free, self.col_precision_, loadings)
+        if self._rows_differ_in_scale:
+            rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], SCALED_ROWS)).astype(int)
+            sample = engine_for(X).block(rows, np.arange(X.shape[1])) - self.mean_
+            model = with_row_scales(model, sample)
+            self.degrees_of_freedom_ = model.degrees_of_freedom
         self.noise_variance_ = model.noise_variance
         self.score_covariance_ = model.score_covariance
 
@@ -191,6 +202,7 @@ class MatrixNormalEstimator(
             on_host(self.components_).T,
             on_host(self.score_covariance_),
             float(self.noise_variance_),
+            float(getattr(self, "degrees_of_freedom_", np.inf)),
         )
 
     @property
@@ -289,7 +301,7 @@ class MatrixNormalEstimator(
         mean, model = on_host(self.mean_), self._row_distribution()
         if is_foreign_array(rows) or reads_in_blocks(rows) or sp.issparse(rows):
             return log_likelihood(rows, mean, model)
-        values = representable(np.float64, row_log_likelihood, rows - mean, *model)
+        values = representable(np.float64, row_log_likelihood, rows - mean, model)
         return unstack(values, n_matrices)
 
     def score(self, X: Any, y: Any = None) -> float:

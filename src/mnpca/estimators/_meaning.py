@@ -139,6 +139,8 @@ def _check_together(kind: str, values: dict[str, Any]) -> None:
         return
     if not values["noise_variance_"] > 0:
         raise ValueError("noise_variance_ is not positive")
+    if not values.get("degrees_of_freedom_", np.inf) > 2:
+        raise ValueError("degrees_of_freedom_ is not above 2")
     covariance = np.asarray(values["score_covariance_"], dtype=np.float64)
     low = np.linalg.eigvalsh((covariance + covariance.T) / 2).min(initial=0.0)
     if low < -1e-5 * np.abs(covariance).max(initial=0.0) or not np.allclose(

@@ -158,8 +158,10 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         Effects of the column covariates, which `col_covariates_` keeps.
     edge_tests_ : dict or None
         The tests of both networks' edges, which `edges` lists. None where X was not in memory.
-    noise_variance_, score_covariance_ : float, ndarray
-        The distribution of a row that `score` assumes.
+    noise_variance_, score_covariance_, degrees_of_freedom_ : float, ndarray, float
+        The distribution of an unseen row that `score` assumes. Rows of unknown scale have a
+        multivariate t distribution; where training rows hardly differ in scale, a normal one, with
+        infinite degrees of freedom.
     n_matrices_ : int or None
         Number of matrices, None where `fit` was given one. With several, `denoise` and `outliers_`
         have a first axis for them; `low_rank_` has the rows of all, one matrix after the other.
@@ -217,6 +219,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     _several_input = True
     _foreign_input = True
     _blocks_input = True
+    _rows_differ_in_scale = True
 
     def __init__(
         self,

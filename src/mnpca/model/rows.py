@@ -1,7 +1,8 @@
 """Rows, seen or unseen, complete or not: scores, likelihood, and predictions of missing cells.
 
-A row is ``y = mean + W x + e`` with x ~ N(0, C) and e ~ N(0, s2 inv B). Functions take rows with
-the mean taken off. The observed cells o of a row have the marginal precision
+A row is ``y = mean + W x + e`` with x ~ N(0, C) and e ~ N(0, s2 inv B), or, where rows differ in
+scale, that times the root of an inverse gamma variable: a multivariate t distribution. Functions
+take rows with the mean taken off. The observed cells o of a row have the marginal precision
 ``B_o = B_oo - B_om B_mm^-1 B_mo`` (the Schur complement), and its missing cells m given them the
 mean ``-B_mm^-1 B_mo e_o`` and the precision B_mm.
 """
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import splu
 
 from mnpca._typing import BoolArray, FloatArray, IntArray, Precision
@@ -20,24 +22,39 @@ from mnpca.model.sparse import logdet
 
 #: Rows that are made dense together.
 ROWS_AT_ONCE = 1024
+#: Degrees of freedom of a t distribution of rows: with fewer the covariance hardly exists, with
+#: more it is a normal one.
+FEWEST_DEGREES, MOST_DEGREES = 2.5, 200.0
+#: EM steps for the scales of rows, at most, and the change of the noise variance that ends them.
+SCALE_STEPS, SCALE_TOLERANCE = 50, 1e-4
 
 
 class RowModel(NamedTuple):
     """The distribution of a row: ``W x + e``, x ~ N(0, C), e ~ N(0, s2 inv B).
 
-    B may also be anything that multiplies like a matrix, for scores and their variances.
+    With finite degrees of freedom v the row is multiplied by ``sqrt(v / u)``, u chi-square with v
+    degrees: a multivariate t distribution with the scatter ``W C W' + s2 inv B``. B may also be
+    anything that multiplies like a matrix, for scores and their variances.
     """
 
     col_precision: Precision
     loadings: FloatArray
     score_covariance: FloatArray
     noise_variance: float
+    degrees_of_freedom: float = math.inf
+
+    @property
+    def inflation(self) -> float:
+        """Return covariance over scatter, ``v / (v - 2)``."""
+        v = self.degrees_of_freedom
+        return 1.0 if math.isinf(v) else v / (v - 2.0)
 
     def covariance(self) -> FloatArray:
-        """Return ``W C W' + s2 inv(B)``, a dense matrix."""
+        """Return ``W C W' + s2 inv(B)``, times `inflation`, a dense matrix."""
         W = self.loadings
         noise = np.linalg.inv(_dense(self.col_precision))
-        return np.asarray(W @ self.score_covariance @ W.T + self.noise_variance * noise)
+        scatter = W @ self.score_covariance @ W.T + self.noise_variance * noise
+        return np.asarray(self.inflation * scatter)
 
     def precision(self) -> FloatArray:
         """Return the inverse of `covariance`, by Woodbury's identity."""
@@ -45,17 +62,20 @@ class RowModel(NamedTuple):
         weighted = noise @ self.loadings
         C = self.score_covariance
         inner = np.eye(len(C)) + C @ (self.loadings.T @ weighted)
-        return np.asarray(noise - weighted @ np.linalg.solve(inner, C @ weighted.T))
+        precision = noise - weighted @ np.linalg.solve(inner, C @ weighted.T)
+        return np.asarray(precision / self.inflation)
 
     def score_variances(self) -> FloatArray:
         """Return the variances of generalized least squares scores, ``diag(C + s2 (W'BW)^-1)``."""
-        return np.diag(self.score_covariance) + self.noise_variance * np.diag(self._inverse_gram())
+        noise = self.noise_variance * np.diag(self._inverse_gram())
+        return np.asarray(self.inflation * (np.diag(self.score_covariance) + noise))
 
     def total_variance(self) -> float:
         """Return the expected squared length ``y'By`` of a row, ``tr(C W'BW) + s2 p``."""
         gram = self.loadings.T @ (self.col_precision @ self.loadings)
         signal = float(np.sum(self.score_covariance * gram))
-        return signal + self.noise_variance * float(self.col_precision.shape[0])
+        noise = self.noise_variance * float(self.col_precision.shape[0])
+        return self.inflation * (signal + noise)
 
     def with_covariates(self, covariates: FloatArray, effects: FloatArray) -> "RowModel":
         """Return the model with column covariates (p x s) as further loadings.
@@ -101,9 +121,55 @@ def fit_row_model(
     left_over = max(n_free * (p - loadings.shape[1]), 1)
     noise_variance = max((squared_length - explained) / left_over, floor)
     covariance = scores.T @ scores / max(n_free, 1) - noise_variance * _pinv(gram)
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    covariance = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return RowModel(col_precision, loadings, covariance, noise_variance)
+    return RowModel(col_precision, loadings, _semidefinite(covariance), noise_variance)
+
+
+def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
+    """Let rows differ in scale, if the given ones (mean taken off) are likelier then.
+
+    Maximum likelihood of the multivariate t distribution by EM: a row at the distance Q_i weighs
+    ``(v + p) / (v + Q_i)``. The normal distribution stays unless the gain is more than the
+    ``log(n) / 2`` that one more parameter costs.
+    """
+    n, p = rows.shape
+    weighted = model.col_precision @ model.loadings
+    gram = model.loadings.T @ weighted
+    projected = rows @ weighted
+    lengths = np.einsum("ij,ij->i", rows @ model.col_precision, rows)
+    scores = projected @ _pinv(gram)
+    left_over = lengths - np.einsum("ij,ij->i", scores @ gram, scores)
+
+    def likelihood(model: RowModel) -> float:
+        distances, log_volume = _distances(lengths, projected, gram, 0.0, p, model)
+        return float(np.sum(_log_density(distances, log_volume, p, model.degrees_of_freedom)))
+
+    best = model
+    for _ in range(SCALE_STEPS):
+        distances, _ = _distances(lengths, projected, gram, 0.0, p, best)
+        v = _degrees_of_freedom(distances, p)
+        weights = (v + p) / (v + distances)
+        noise_variance = float(weights @ left_over) / (n * max(p - len(gram), 1))
+        covariance = (scores.T * weights) @ scores / n - noise_variance * _pinv(gram)
+        moved = best._replace(
+            score_covariance=_semidefinite(covariance),
+            noise_variance=max(noise_variance, np.finfo(float).tiny),
+            degrees_of_freedom=v,
+        )
+        settled = abs(moved.noise_variance / best.noise_variance - 1.0) < SCALE_TOLERANCE
+        best = moved
+        if settled:
+            break
+    return best if likelihood(best) - likelihood(model) > 0.5 * math.log(n) else model
+
+
+def _degrees_of_freedom(distances: FloatArray, p: int) -> float:
+    """Return the degrees of freedom that make rows at these distances likeliest."""
+
+    def loss(log_v: float) -> float:
+        return -float(np.sum(_log_density(distances, 0.0, p, math.exp(log_v))))
+
+    bounds = (math.log(FEWEST_DEGREES), math.log(MOST_DEGREES))
+    return math.exp(minimize_scalar(loss, bounds=bounds, method="bounded").x)
 
 
 def gls_scores(
@@ -135,59 +201,69 @@ def gls_weights(col_precision: sp.csr_array | FloatArray, loadings: FloatArray) 
     return weights
 
 
-def row_log_likelihood(
-    rows: FloatArray,
-    col_precision: sp.csr_array,
-    loadings: FloatArray,
-    score_covariance: FloatArray,
-    noise_variance: float,
-) -> FloatArray:
-    """Log-density of each centered row under ``N(0, W C W' + s2 inv(B))``.
+def row_log_likelihood(rows: FloatArray, model: RowModel) -> FloatArray:
+    """Log-density of each centered row under the scatter ``Sigma = W C W' + s2 inv(B)``.
 
     A row outside the training matrix is independent of the training rows; its scores have the
     covariance C that the training scores showed, its noise the average row variance s2. With
-    identity B this is the probabilistic PCA likelihood. By Woodbury, with C = F F' and the
-    eigenvalues g and eigenvectors Q of F'W'BWF / s2,
+    identity B and no scales of rows this is the probabilistic PCA likelihood. By Woodbury, with
+    C = F F' and the eigenvalues g and eigenvectors Q of F'W'BWF / s2,
 
         Sigma^-1 = (B - B W F Q diag(1 / (1 + g)) Q' F' W' B / s2) / s2,
         logdet Sigma = p log s2 - logdet B + sum log(1 + g),
 
     which stays accurate where components stand far above the noise.
     """
-    weighted = col_precision @ loadings
+    weighted = model.col_precision @ model.loadings
     return row_density(
-        np.einsum("ij,ij->i", rows @ col_precision, rows),
+        np.einsum("ij,ij->i", rows @ model.col_precision, rows),
         rows @ weighted,
-        loadings.T @ weighted,
-        logdet(col_precision),
+        model.loadings.T @ weighted,
+        logdet(model.col_precision),
         rows.shape[1],
-        score_covariance,
-        noise_variance,
+        model,
     )
 
 
 def row_density(
-    distance: FloatArray,
+    lengths: FloatArray,
     projected: FloatArray,
     gram: FloatArray,
     log_determinant: float,
     n_cells: int,
-    score_covariance: FloatArray,
-    noise_variance: float,
+    model: RowModel,
 ) -> FloatArray:
     """Log-density of `row_log_likelihood` from ``y'By``, ``y'BW``, ``W'BW`` and ``logdet B``."""
-    values, vectors = np.linalg.eigh(score_covariance)
+    distances, log_volume = _distances(lengths, projected, gram, log_determinant, n_cells, model)
+    return _log_density(distances, log_volume, n_cells, model.degrees_of_freedom)
+
+
+def _distances(
+    lengths: FloatArray,
+    projected: FloatArray,
+    gram: FloatArray,
+    log_determinant: float,
+    n_cells: int,
+    model: RowModel,
+) -> tuple[FloatArray, float]:
+    """Return ``y' Sigma^-1 y`` of each row, and ``logdet Sigma``."""
+    values, vectors = np.linalg.eigh(model.score_covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    gains, rotation = np.linalg.eigh(root.T @ gram @ root / noise_variance)
+    s2 = model.noise_variance
+    gains, rotation = np.linalg.eigh(root.T @ gram @ root / s2)
     gains = np.maximum(gains, 0.0)
-    explained = (projected @ (root @ rotation)) ** 2 @ (1.0 / (1.0 + gains)) / noise_variance
-    log_volume = (
-        n_cells * math.log(2 * math.pi * noise_variance)
-        - log_determinant
-        + float(np.log1p(gains).sum())
-    )
-    densities: FloatArray = -0.5 * ((distance - explained) / noise_variance + log_volume)
-    return densities
+    explained = (projected @ (root @ rotation)) ** 2 @ (1.0 / (1.0 + gains)) / s2
+    log_volume = n_cells * math.log(s2) - log_determinant + float(np.log1p(gains).sum())
+    return (lengths - explained) / s2, log_volume
+
+
+def _log_density(distances: FloatArray, log_volume: float, p: int, v: float) -> FloatArray:
+    """Return the log-density of a normal or t distribution with v degrees of freedom."""
+    if math.isinf(v):
+        return np.asarray(-0.5 * (distances + log_volume + p * math.log(2 * math.pi)))
+    constant = math.lgamma((v + p) / 2) - math.lgamma(v / 2) - 0.5 * p * math.log(v * math.pi)
+    tail = 0.5 * (v + p) * np.log1p(np.maximum(distances, 0.0) / v)
+    return np.asarray(constant - 0.5 * log_volume - tail)
 
 
 class _Pattern:
@@ -250,15 +326,13 @@ def observed_log_likelihood(rows: FloatArray, model: RowModel) -> FloatArray:
         values = rows[np.ix_(members, pattern.observed)]
         seen = model.loadings[pattern.observed]
         weighted = pattern.times(seen)
-        distance = np.einsum("ij,ji->i", values, pattern.times(values.T))
         densities[members] = row_density(
-            distance,
+            np.einsum("ij,ji->i", values, pattern.times(values.T)),
             values @ weighted,
             seen.T @ weighted,
             whole - pattern.log_determinant(),
             len(pattern.observed),
-            model.score_covariance,
-            model.noise_variance,
+            model,
         )
     return densities
 
@@ -268,7 +342,9 @@ def predict_missing(rows: FloatArray, model: RowModel) -> tuple[FloatArray, Floa
 
     With ``V = (C^-1 + W_o'B_o W_o / s2)^-1`` the scores have mean ``V W_o'B_o y_o / s2`` and
     covariance V. A missing cell is ``L x - B_mm^-1 B_mo y_o + e``, ``L = W_m + B_mm^-1 B_mo W_o``,
-    so its variance is ``diag(L V L' + s2 B_mm^-1)``. Observed cells have variance 0.
+    so its variance is ``diag(L V L' + s2 B_mm^-1)``. Where rows differ in scale, that is multiplied
+    by ``(v + Q) / (v + q - 2)``, Q the distance of the q observed cells. Observed cells have
+    variance 0.
     """
     filled, variances = rows.copy(), np.zeros_like(rows)
     covariance, s2 = model.score_covariance, model.noise_variance
@@ -286,7 +362,14 @@ def predict_missing(rows: FloatArray, model: RowModel) -> tuple[FloatArray, Floa
         cells = np.ix_(members, pattern.missing)
         filled[cells] = scores @ slopes.T + pattern.regression(values.T).T
         alone = np.diag(pattern.solve(np.eye(len(pattern.missing))))
-        variances[cells] = s2 * alone + np.einsum("ik,kl,il->i", slopes, posterior, slopes)
+        alone = s2 * alone + np.einsum("ik,kl,il->i", slopes, posterior, slopes)
+        variances[cells] = alone
+        if math.isfinite(model.degrees_of_freedom):
+            v, q = model.degrees_of_freedom, len(pattern.observed)
+            lengths = np.einsum("ij,ji->i", values, pattern.times(values.T))
+            products = (values @ weighted, seen.T @ weighted)
+            distances, _ = _distances(lengths, *products, 0.0, q, model)
+            variances[cells] *= ((v + distances) / max(v + q - 2.0, 1.0))[:, None]
     return filled, variances
 
 
@@ -300,6 +383,12 @@ def _patterns(missing: BoolArray, precision: Precision) -> Iterator[tuple[IntArr
     bounds = np.cumsum(np.bincount(group))[:-1]
     for example, members in zip(first, np.split(order, bounds), strict=True):
         yield members, _Pattern(precision, missing[example])
+
+
+def _semidefinite(covariance: FloatArray) -> FloatArray:
+    """Return the nearest positive semidefinite matrix."""
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _pinv(gram: FloatArray) -> FloatArray:

@@ -6,6 +6,8 @@ from numba import njit
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 #: Smallest conditional variance (of a unit variance) that a regression may leave.
 _LEAST = 1e-3
+#: Most common neighbors that the ends of an edge are conditioned on.
+_MOST_COMMON = 16
 
 
 @njit(cache=True, nogil=True)
@@ -228,3 +230,42 @@ def copy_covariance(
                 j = order[first + b]
                 if old_component[j] == source:
                     block[a, b] = old[base + old_place[j]]
+
+
+@njit(cache=True, nogil=True)
+def given_common_neighbors(i, j, indptr, neighbors, component, place, bounds, offsets, covariance):
+    """Correlation of every edge's ends given their common neighbors, and sqrt(S_ii S_jj).
+
+    S is the covariance of the two ends given the common neighbors of both.
+    """
+    correlation = np.empty(len(i))
+    scale = np.empty(len(i))
+    seen_by = np.full(len(indptr) - 1, -1, np.int64)
+    items = np.empty(_MOST_COMMON + 2, np.int64)
+    root = np.empty((_MOST_COMMON + 2, _MOST_COMMON + 2))
+    for e in range(len(i)):
+        for u in range(indptr[i[e]], indptr[i[e] + 1]):
+            seen_by[neighbors[u]] = e
+        count = 0
+        for u in range(indptr[j[e]], indptr[j[e] + 1]):
+            if seen_by[neighbors[u]] == e and count < _MOST_COMMON:
+                items[count] = place[neighbors[u]]
+                count += 1
+        items[count], items[count + 1] = place[i[e]], place[j[e]]
+        c = component[i[e]]
+        q = bounds[c + 1] - bounds[c]
+        W = covariance[offsets[c] : offsets[c + 1]].reshape(q, q)
+        for a in range(count + 2):
+            for b in range(a + 1):
+                total = W[items[a], items[b]]
+                for d in range(b):
+                    total -= root[a, d] * root[b, d]
+                if a == b:
+                    root[a, a] = np.sqrt(max(total, _LEAST))
+                else:
+                    root[a, b] = total / root[b, b]
+        shared, own = root[count + 1, count], root[count + 1, count + 1]
+        other = np.sqrt(shared * shared + own * own)
+        correlation[e] = shared / other
+        scale[e] = root[count, count] * other
+    return correlation, scale

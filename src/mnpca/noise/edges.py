@@ -5,12 +5,20 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.special import erfc, ndtri
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.base import Gram, Pairs
+from mnpca.engines.base import Pairs
 from mnpca.engines.gram import FactorGram
 from mnpca.noise.graph import limit_degree
+from mnpca.noise.significance import (
+    LARGEST,
+    correlation_at,
+    deviate,
+    null_spread,
+    p_values,
+    q_values,
+    statistic,
+)
 from mnpca.noise.support import Support, SupportFit
 
 #: Pairs that are listed, at least and per item: all pairs of a small network, and of a large one
@@ -19,14 +27,8 @@ LISTED = 20_000
 LISTED_PER_ITEM = 10
 #: Edges of the first round with a q-value up to this are in the precision of the second.
 REFIT_RATE = 0.2
-#: Pairs that the spread of the statistic is measured on, at most.
-SPREAD_PAIRS = 50_000
-#: Median of the square of a standard normal variable.
-MEDIAN_SQUARE = 0.454936
 #: With fewer observations nothing is tested.
 FEWEST_OBSERVATIONS = 4.0
-#: De-biased partial correlations are kept below this: beyond 1 they mean nothing.
-LARGEST = 0.9999
 #: Least share of an item's variance that counts as noise, see `EdgeTests.noise_share`.
 SMALLEST_SHARE = 1e-3
 
@@ -135,37 +137,6 @@ class EdgeDifferences:
         return q_values(self.p, self.n_items * (self.n_items - 1) // 2)
 
 
-def statistic(correlation: FloatArray, n_observations: float) -> FloatArray:
-    """Return standard normal deviates of correlations under the hypothesis of none.
-
-    The signed root of the likelihood ratio ``-nu log(1 - r^2)``, nu = m - 1, with Wallace's factor
-    (8 nu + 1) / (8 nu + 3), agrees with the exact distribution (Student's t) far into the tails,
-    where ``sqrt(m) r`` does not.
-    """
-    freedom = n_observations - 1.0
-    squared = np.minimum(np.abs(correlation), LARGEST) ** 2
-    root = np.sqrt(-freedom * np.log1p(-squared))
-    return np.asarray(np.sign(correlation) * root * (8 * freedom + 1) / (8 * freedom + 3))
-
-
-def p_values(z: FloatArray) -> FloatArray:
-    """Return two-sided p-values of standard normal deviates."""
-    return np.asarray(erfc(np.abs(z) / np.sqrt(2.0)))
-
-
-def q_values(p: FloatArray, n_tests: int) -> FloatArray:
-    """Return Benjamini and Hochberg's q-values.
-
-    `p` has the smallest of `n_tests` p-values; those left out are not below any of them. The
-    pairs with q <= a are those of the threshold of Xia and Li (2017) at the level a.
-    """
-    order = np.argsort(p)
-    rates = p[order] * n_tests / np.arange(1, len(p) + 1)
-    q = np.empty(len(p))
-    q[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1.0)
-    return q
-
-
 def score_edges(
     residual: FloatArray, hidden: FloatArray, precision: sp.csr_array, n_observations: float
 ) -> EdgeTests:
@@ -272,7 +243,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
         fit = SupportFit(Support(size, i, j), values, correlation, max_sweeps=100, tol=1e-4)
         precision = fit.precision()
     scores, share = _score_gram(correlation.right, precision, n_hidden)
-    n_observations /= _spread(scores, known, n_observations) ** 2
+    n_observations /= null_spread(scores, n_observations, known.i * size + known.j) ** 2
     if n_observations < FEWEST_OBSERVATIONS:
         return EdgeTests.none(size)
     n_pairs = size * (size - 1) // 2
@@ -311,27 +282,6 @@ def _score_gram(
     return FactorGram(innovations, innovations, extra), share
 
 
-def _spread(scores: Gram, known: Pairs, n_observations: float) -> float:
-    """Return the standard deviation of z of pairs without an edge, at least 1."""
-    size = scores.size
-    if size * (size - 1) // 2 <= SPREAD_PAIRS:
-        i, j = np.triu_indices(size, 1)
-    else:
-        rng = np.random.default_rng(0)
-        i = rng.integers(0, size, SPREAD_PAIRS)
-        j = (i + rng.integers(1, size, SPREAD_PAIRS)) % size
-        i, j = np.minimum(i, j), np.maximum(i, j)
-    empty = ~np.isin(i * size + j, known.i * size + known.j)
-    if not empty.any():
-        return 1.0
-    z = statistic(scores.entries(i[empty], j[empty]), n_observations)
-    return max(1.0, float(np.sqrt(np.median(z**2) / MEDIAN_SQUARE)))
-
-
 def _largest_unlisted(level: float, n_observations: float) -> float:
     """Return the correlation whose p-value is `level`; below 0 where all pairs are listed."""
-    if level >= 1.0:
-        return -1.0
-    freedom = n_observations - 1.0
-    z = -float(ndtri(level / 2.0)) * (8 * freedom + 3) / (8 * freedom + 1)
-    return float(np.sqrt(-np.expm1(-(z**2) / freedom)))
+    return -1.0 if level >= 1.0 else correlation_at(deviate(level), n_observations)

@@ -10,7 +10,7 @@ from scipy.special import polygamma
 from mnpca._typing import FloatArray
 from mnpca.engines.base import Gram
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.graph import LEVELS, Candidates, Levels, select_graph
+from mnpca.noise.graph import Candidates, select_graph
 from mnpca.noise.scales import geometric_mean
 
 Structure: TypeAlias = Literal["identity", "diagonal", "graph"]
@@ -88,13 +88,10 @@ def noise_from_gram(
     n_observations: int,
     structure: Structure,
     candidates: Candidates,
-    levels: Levels = LEVELS,
-    floor: float = 0.0,
 ) -> AxisPrecision:
     """Precision from ``m S``: variances, graph of the correlation, conditional variances.
 
-    The graph fixes the partial correlations; the conditional variances are pooled. Edges with a
-    score below `floor` do not enter.
+    The graph fixes the partial correlations; the conditional variances are pooled.
     """
     diagonal, off_diagonal = uncertainty
     total = gram.diagonal() + diagonal
@@ -104,7 +101,7 @@ def noise_from_gram(
     variances = ridged_variances(total, n_observations)
     gram.extra = off_diagonal
     gram.rescale(1.0 / np.sqrt(variances * (n_observations + ridge)))
-    graph = select_graph(gram, n_observations, candidates, levels, floor)
+    graph = select_graph(gram, n_observations, candidates)
     if graph is None:
         return AxisPrecision.diagonal(1.0 / pooled_variances(variances, n_observations))
     conditional = pooled_variances(variances / graph.diagonal, n_observations)

@@ -1,43 +1,34 @@
 """Choice of a noise graph: score tests add edges, maximum likelihood refits, weak ones go."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.base import Gram, Pairs
+from mnpca.noise.significance import (
+    MEDIAN_SQUARE,
+    correlation_at,
+    deviate,
+    discovery_limit,
+    null_spread,
+    statistic,
+)
 from mnpca.noise.support import Support, SupportFit
 
-
-class Levels(NamedTuple):
-    """When an edge enters (its score) and stays (its partial correlation), in units of u."""
-
-    enter: float
-    stay: float
-
-    def raised(self, enter: float) -> "Levels":
-        """Return levels in the same proportion, of which the first is at least `enter`."""
-        factor = max(1.0, enter / self.enter)
-        return Levels(self.enter * factor, self.stay * factor)
-
-
-#: Levels of a matrix. Lower ones find more edges of a dense graph and more false ones of a sparse
-#: graph; the evidence of the whole fit has the last word on either.
-LEVELS = Levels(1.5, 0.8)
-#: The unit is (1 + this / m) times larger: m observations of an estimated noise count for less.
-SMALL_SAMPLE = 10.0
-#: Pairs above this share of the entry level are remembered for later noise steps.
-SLACK = 0.8
-#: Where an item correlates with more others than this on average, what correlates is a signal or
-#: a mean, and listing the pairs would take memory of the order q^2.
-MOST_PARTNERS = 100.0
-#: Random pairs from which that average is estimated.
-SAMPLED_PAIRS = 10_000
+#: False discovery rate at which edges enter and stay.
+RATE = 0.05
+#: Pairs per item that would pass for candidates by chance. Candidates are remembered, and one that
+#: falls just short may pass in a later noise step.
+CHANCE_CANDIDATES = 10
+#: Where even the first edge would need a correlation above this, none is looked for.
+TOO_ALIKE = 0.85
 #: Most partners of an item in the first round. Correlations link everything with everything
 #: where a network is dense or long, and a refit of so many edges is slow; hardly any would stay.
 FIRST_PARTNERS = 50
+#: Of fewer items than this most pairs correlate by way of others, even in a chain.
+FEW_ITEMS = 25
 #: Accuracy of the refit that shows which edges are weak.
 ROUGH = 1e-2
 #: At most this many rounds of add, refit, prune, refit.
@@ -65,11 +56,7 @@ class Candidates:
 
 
 def select_graph(
-    correlation: Gram,
-    n_observations: int,
-    candidates: Candidates,
-    levels: Levels = LEVELS,
-    floor: float = 0.0,
+    correlation: Gram, n_observations: int, candidates: Candidates
 ) -> SupportFit | None:
     """Choose and fit the graph of one side.
 
@@ -81,46 +68,43 @@ def select_graph(
         m, the number of items on the other side.
     candidates : Candidates
         Remembered pairs; filled on the first call.
-    levels : Levels
-        When edges enter and stay.
-    floor : float
-        Edges with a lower score do not enter, whatever the levels say.
 
     Returns
     -------
     SupportFit or None
-        The fitted graph; None where no pair passes, or where so many do that they cannot be a
-        sparse graph.
+        The fitted graph; None where no pair passes.
 
     Notes
     -----
-    With u = (1 + 10/m) sqrt(log q / m) and P = I at first: add the pairs with
-    ``|P C P - P|_ij / sqrt(P_ii P_jj) > enter u`` (at most m/4 per item, 50 in round one), the
-    score test of a missing edge; refit P on the support by maximum likelihood; drop edges with
-    partial correlation below stay u; refit. Round one is plain thresholding of correlations; the
-    later rounds see innovations, in which a chain no longer looks like a clique.
+    An edge is in the graph if it passes a test at a false discovery rate of 5%. With P = I at
+    first: add the pairs whose score ``(P C P - P)_ij / sqrt(P_ii P_jj)``, a correlation, is
+    significant; refit P on the support by maximum likelihood; drop the edges whose removal
+    would lose too little likelihood (`SupportFit.edge_gains`); refit. Round one tests plain
+    correlations; the later rounds see innovations, in which a chain no longer looks like a clique.
+
+    Deviates are measured in units of their own spread over all pairs (`null_spread`). As long as
+    the other side's network or a part of the signal is still in the residual, everything
+    correlates with everything, and only what stands out of that can be an edge.
     """
     size = correlation.size
-    unit = _unit(size, n_observations)
-    levels = levels.raised(floor / unit)
-    if levels.enter * unit >= 1.0 or _is_crowded(correlation, levels.enter * unit):
+    if not graph_can_show(size, n_observations):
         return None
+    n_pairs = size * (size - 1) // 2
+    own = np.maximum(correlation.diagonal(), 1e-6)
+    screen = _Screen(correlation, own, n_observations, candidates)
     most = max(2, n_observations // 4)
     fit: SupportFit | None = None
-    lack: FloatArray | None = None
     for _ in range(ROUNDS):
-        if fit is None:
-            found = _correlated_pairs(correlation, unit, candidates, levels.enter)
-        else:
-            if lack is None:
-                lack = 1.0 - correlation.diagonal()
-            found = _scored_pairs(correlation, fit, lack, unit, candidates, levels.enter)
-        if len(found.i) == 0:
+        found = screen.first() if fit is None else screen.scored(fit)
+        n_known = 0 if fit is None else fit.support.n_edges
+        limit = discovery_limit(found.value, n_known, n_pairs, RATE)
+        passed = found.value > limit
+        if not passed.any():
             break
+        found = Pairs(found.i[passed], found.j[passed], found.value[passed])
         partners = min(most, FIRST_PARTNERS) if fit is None else most
-        pairs = _in_order(_with_edges(found, fit), size)
-        pairs = limit_degree(pairs, size, partners)
-        refitted = _refit_and_prune(correlation, pairs, fit, levels.stay * unit)
+        pairs = limit_degree(_in_order(_with_edges(found, fit), size), size, partners)
+        refitted = _refit_and_prune(correlation, pairs, fit, n_observations / screen.spread**2)
         settled = fit is not None and np.array_equal(
             np.sort(refitted.support.keys), np.sort(fit.support.keys)
         )
@@ -132,80 +116,114 @@ def select_graph(
 
 
 def graph_can_show(size: int, n_observations: int) -> bool:
-    """Tell whether a correlation can pass the entry level at all: it is never above one."""
-    return LEVELS.enter * _unit(size, n_observations) < 1.0
-
-
-def _unit(size: int, n_observations: int) -> float:
-    """Return u, in units of which edges enter and stay."""
-    unit = float(np.sqrt(np.log(size) / n_observations)) if size > 1 else np.inf
-    return unit * (1.0 + SMALL_SAMPLE / n_observations)
-
-
-def _is_crowded(correlation: Gram, level: float) -> bool:
-    """Tell whether an item correlates with too many others, from a sample of the pairs."""
-    size = correlation.size
-    if size <= MOST_PARTNERS:
+    """Tell whether a single edge could pass without nearly equal items."""
+    if size < 2 or n_observations < 3:
         return False
-    rng = np.random.default_rng(0)
-    i, j = rng.integers(0, size, (2, SAMPLED_PAIRS))
-    i, j = np.minimum(i, j)[i != j], np.maximum(i, j)[i != j]
-    share = float(np.mean(np.abs(correlation.entries(i, j)) > level))
-    return share * (size - 1) > MOST_PARTNERS
+    first = deviate(RATE / (size * (size - 1) / 2))
+    return correlation_at(first, n_observations) < TOO_ALIKE
 
 
-def _correlated_pairs(
-    correlation: Gram, unit: float, candidates: Candidates, enter: float
-) -> Pairs:
-    """Pairs whose correlation passes; the value is the size of the correlation."""
-    size = correlation.size
-    if not candidates.complete:
-        found = correlation.large_entries(SLACK * LEVELS.enter * unit)
+class _Screen:
+    """Finds the pairs that may have an edge, with their test statistics.
+
+    `own` is the diagonal of C: the ridge on C has shrunk correlations by it, and the tests are
+    about what was observed.
+    """
+
+    def __init__(
+        self, correlation: Gram, own: FloatArray, n_observations: int, candidates: Candidates
+    ):
+        self.correlation = correlation
+        self.own = own
+        self.n_observations = n_observations
+        self.candidates = candidates
+        self.spread = 1.0
+        """Of the statistics that were returned last, before they were divided by it."""
+
+    def first(self) -> Pairs:
+        """Pairs to begin with.
+
+        All pairs of a few items: nearly every one of these correlates by way of others, and
+        nothing tells which, but to fit them all and drop what is not needed. Their partial
+        correlations have the spread that plain correlations have elsewhere.
+        """
+        size = self.correlation.size
+        if size > min(FEW_ITEMS, self.n_observations // 4):
+            return self._correlated()
+        block = self.correlation.component_blocks(
+            np.arange(size), *np.array([[0, size], [0, size**2]])
+        )
+        precision = np.linalg.inv(block.reshape(size, size) + np.diag(1.0 - self.own))
+        scale = 1.0 / np.sqrt(np.diag(precision))
+        i, j = np.triu_indices(size, 1)
+        z = statistic(precision[i, j] * scale[i] * scale[j], self.n_observations - size + 2)
+        self.spread = max(1.0, float(np.sqrt(np.median(z**2) / MEDIAN_SQUARE)))
+        self.candidates.correlated = self.candidates.scored = i * size + j
+        return Pairs(i, j, np.full(len(i), np.inf))
+
+    def _correlated(self) -> Pairs:
+        """Pairs with a large correlation, or those that had one once."""
+        correlation, candidates = self.correlation, self.candidates
+        size = correlation.size
+        nothing = np.zeros(0, np.int64)
+        self.spread = null_spread(correlation, self.n_observations, nothing)
+        if candidates.complete:
+            i, j = np.divmod(candidates.correlated, size)
+            return self._tested(Pairs(i, j, correlation.entries(i, j)))
+        found = correlation.large_entries(self._level())
         keys = found.i * size + found.j
         candidates.correlated = np.union1d(candidates.correlated, keys)
         candidates.scored = np.union1d(candidates.scored, keys)
-    else:
-        i, j = np.divmod(candidates.correlated, size)
-        found = Pairs(i, j, correlation.entries(i, j))
-    passed = np.abs(found.value) > enter * unit
-    return Pairs(found.i[passed], found.j[passed], np.abs(found.value[passed]))
+        return self._tested(found)
 
+    def scored(self, fit: SupportFit) -> Pairs:
+        """Pairs outside the graph with a large score, or those that had one once.
 
-def _scored_pairs(
-    correlation: Gram,
-    fit: SupportFit,
-    lack: FloatArray,
-    unit: float,
-    candidates: Candidates,
-    enter: float,
-) -> Pairs:
-    """Pairs outside the graph whose score passes; the value is the size of the score.
-
-    With N = diag(P)^-1/2 P the normalized scores are the off-diagonal entries of
-    ``N C N' - N diag(P)^-1/2``: again a Gram matrix, of filtered residuals. Two items without
-    an edge keep their correlation as score, so only pairs with a linked item are computed.
-    """
-    support = fit.support
-    size = support.size
-    degree = np.diff(support.indptr)
-    linked, lonely = np.flatnonzero(degree > 0), np.flatnonzero(degree == 0)
-    order = np.concatenate([linked, lonely])
-    scores = _score_gram(correlation, fit, lack, linked, lonely)
-    if candidates.complete:
+        With N = diag(P)^-1/2 P the normalized scores are the off-diagonal entries of
+        ``N C N' - N diag(P)^-1/2``: again a Gram matrix, of filtered residuals. Two items without
+        an edge keep their correlation as score, so only pairs with a linked item are computed.
+        """
+        support, candidates = fit.support, self.candidates
+        size = support.size
+        degree = np.diff(support.indptr)
+        linked, lonely = np.flatnonzero(degree > 0), np.flatnonzero(degree == 0)
+        order = np.concatenate([linked, lonely])
         place = np.argsort(order)
-        a, b = (place[items] for items in np.divmod(candidates.scored, size))
-        a, b = np.minimum(a, b), np.maximum(a, b)
-        near = a < len(linked)
-        found = Pairs(a[near], b[near], scores.entries(a[near], b[near]))
-    else:
-        found = scores.large_entries(SLACK * LEVELS.enter * unit, n_rows=len(linked))
-    first, second = order[found.i], order[found.j]
-    i, j = np.minimum(first, second), np.maximum(first, second)
-    keys = i * size + j
-    if not candidates.complete:
-        candidates.scored = np.union1d(candidates.scored, keys)
-    new = (np.abs(found.value) > enter * unit) & ~np.isin(keys, support.keys)
-    return Pairs(i[new], j[new], np.abs(found.value[new]))
+        scores = _score_gram(self.correlation, fit, 1.0 - self.own, linked, lonely)
+        edges = _keys(place[support.i], place[support.j], size)
+        self.spread = null_spread(scores, self.n_observations, edges, len(linked))
+        if candidates.complete:
+            a, b = (place[items] for items in np.divmod(candidates.scored, size))
+            a, b = np.minimum(a, b), np.maximum(a, b)
+            near = a < len(linked)
+            found = Pairs(a[near], b[near], scores.entries(a[near], b[near]))
+        else:
+            found = scores.large_entries(self._level(), n_rows=len(linked))
+        first, second = order[found.i], order[found.j]
+        keys = _keys(first, second, size)
+        if not candidates.complete:
+            candidates.scored = np.union1d(candidates.scored, keys)
+        new = ~np.isin(keys, support.keys)
+        i, j = np.divmod(keys[new], size)
+        return self._tested(Pairs(i, j, found.value[new]))
+
+    def _level(self) -> float:
+        """Return the correlation that makes a pair a candidate."""
+        size = self.correlation.size
+        chance = min(2 * CHANCE_CANDIDATES / (size - 1), 1.0)
+        level = correlation_at(self.spread * deviate(chance), self.n_observations)
+        return level * float(self.own.mean())
+
+    def _tested(self, found: Pairs) -> Pairs:
+        """Replace correlations by absolute deviates in units of their spread."""
+        observed = np.abs(found.value) / np.sqrt(self.own[found.i] * self.own[found.j])
+        z = statistic(observed, self.n_observations) / self.spread
+        return Pairs(found.i, found.j, z)
+
+
+def _keys(first: IntArray, second: IntArray, size: int) -> IntArray:
+    """Return pairs as single numbers ``i * size + j``, i < j."""
+    return np.minimum(first, second) * size + np.maximum(first, second)
 
 
 def _score_gram(
@@ -257,12 +275,29 @@ def limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
 
 
 def _refit_and_prune(
-    correlation: Gram, pairs: Pairs, start: SupportFit | None, level: float
+    correlation: Gram, pairs: Pairs, start: SupportFit | None, n_observations: float
 ) -> SupportFit:
-    """Fit on the pairs, drop edges whose partial correlation is below the level, fit again."""
+    """Fit on the pairs; drop the edges that gain too little, a few at a time; fit again.
+
+    Where many items correlate with each other, every edge is weak given the others, and dropping
+    all of them would lose what they explain together. So an item loses its weakest edge only,
+    and the others take over what that one explained. The fewer edges are left, the more each of
+    them has to gain for the same false discovery rate.
+    """
     size = correlation.size
-    values = correlation.entries(pairs.i, pairs.j)
-    support = Support(size, pairs.i, pairs.j)
-    rough = SupportFit(support, values, correlation, start, tol=ROUGH, definite=False)
-    kept = rough.partial_correlations > level
-    return SupportFit(Support(size, pairs.i[kept], pairs.j[kept]), values[kept], correlation, rough)
+    i, j = pairs.i, pairs.j
+    values = correlation.entries(i, j)
+    fit = start
+    while True:
+        fit = SupportFit(Support(size, i, j), values, correlation, fit, tol=ROUGH, definite=False)
+        gain = fit.edge_gains
+        limit = deviate(RATE * max(len(i), 1) / (size * (size - 1) / 2))
+        least: FloatArray = np.full(size, np.inf)
+        np.minimum.at(least, i, gain)
+        np.minimum.at(least, j, gain)
+        strong = n_observations * gain > limit**2
+        kept = strong | ((gain > least[i]) & (gain > least[j]))
+        if kept.all():
+            break
+        i, j, values = i[kept], j[kept], values[kept]
+    return SupportFit(Support(size, i, j), values, correlation, fit)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from mnpca._typing import BoolArray, FloatArray, IntArray
 from mnpca.engines.base import Gram
 from mnpca.noise import _support_kernels as kernels
+from mnpca.noise.significance import LARGEST
 
 #: Components up to this size are factorized in a compiled loop, larger ones by LAPACK.
 SMALL = 32
@@ -106,11 +107,25 @@ class SupportFit:
             self._repair(int(c))
 
     @property
-    def partial_correlations(self) -> FloatArray:
-        """Return ``|P_ij| / sqrt(P_ii P_jj)`` of the edges."""
-        scale = np.sqrt(self.diagonal)
-        support = self.support
-        return np.asarray(np.abs(self.edge_values) / (scale[support.i] * scale[support.j]))
+    def edge_gains(self) -> FloatArray:
+        """Return twice the log-likelihood, per observation, that each edge is worth.
+
+        Given the common neighbors of its ends i and j, these have a covariance S with the
+        correlation r. Without the edge their correlation would be the r' that all other edges
+        imply, ``r' / (1 - r'^2) = r / (1 - r^2) + P_ij sqrt(S_ii S_jj)``, if nothing else
+        followed. The gain is twice the divergence of the two normal distributions of the pair,
+        ``log((1 - r'^2) / (1 - r^2)) + 2 (1 - r r') / (1 - r'^2) - 2``. In a decomposable graph
+        this is exact: r' = 0, and the edge is worth ``-log(1 - r^2)``.
+        """
+        s = self.support
+        graph = (s.indptr, s.neighbors, s.component, s.place, s.bounds, s.offsets)
+        with_edge, scale = kernels.given_common_neighbors(s.i, s.j, *graph, self.covariance)
+        with_edge = np.clip(with_edge, -LARGEST, LARGEST)
+        implied = with_edge / (1.0 - with_edge**2) + self.edge_values * scale
+        without = 2.0 * implied / (1.0 + np.sqrt(1.0 + 4.0 * implied**2))
+        rest = 1.0 - without**2
+        gain = np.log(rest / (1.0 - with_edge**2)) + 2.0 * (1.0 - with_edge * without) / rest - 2.0
+        return np.asarray(np.maximum(gain, 0.0))
 
     def precision(self) -> sp.csr_array:
         """Return P as a sparse matrix."""

@@ -1,5 +1,7 @@
 """The evidence of a fit: the one number by which starts, ranks and noise structures compare."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.special import gammaln, polygamma
 
@@ -9,7 +11,7 @@ from mnpca.engines.base import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.mixture import best_weights, log_sum
-from mnpca.solvers.mnpca.priors import SCALES
+from mnpca.solvers.mnpca.priors import SCALES, group_gain
 from mnpca.solvers.mnpca.variational import FactorPosterior, Posterior
 
 #: Of more items than this an even sample is looked at.
@@ -81,54 +83,94 @@ def prior_gain(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float
     maximum likelihood over a grid of scales s; the same for W. Each row is judged by its own
     likelihood given the others and the other factor.
     """
+    return sum(
+        _scale_gain(observed.evenly(MOST_ITEMS))
+        for observed in observed_factors(engine, noise, posterior)
+    )
+
+
+def group_gains(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float:
+    """Return how much likelier groups make scores and loadings than scale mixtures."""
+    factors = observed_factors(engine, noise, posterior)
+    return sum(group_gain(observed.rows, observed.precisions) for observed in factors)
+
+
+class ObservedFactor(NamedTuple):
+    """What the data and all other rows say about every row of a factor: ``z_i ~ N(x_i, I/d_i)``.
+
+    In coordinates in which the other factor's metric is the identity.
+    """
+
+    rows: FloatArray
+    precisions: FloatArray
+    prior: FloatArray
+    """The Gaussian prior's covariance in these coordinates."""
+    weight: float = 1.0
+    """How many rows each of these stands for."""
+
+    def evenly(self, most: int) -> "ObservedFactor":
+        """Return an even sample of at most so many rows."""
+        step = max(1, len(self.rows) // most)
+        return self._replace(
+            rows=self.rows[::step], precisions=self.precisions[::step], weight=float(step)
+        )
+
+
+def observed_factors(
+    engine: Engine, noise: NoiseModel, posterior: Posterior
+) -> list[ObservedFactor]:
+    """Return the rows of X and of W as the data and the other rows show them."""
     k = posterior.rank
     if k == 0 or posterior.left_factor is None or posterior.right_factor is None:
-        return 0.0
+        return []
     left, right = posterior.left, posterior.right
     weighted = noise.col.apply(right)
     metric = thin.inner(right, weighted) + posterior.right_spread
     target = engine.times(weighted[:, :k])
     if posterior.centered:
         thin.subtract_row(target, metric[k, :k])
-    gain = _side_gain(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor)
+    rows = _observed(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor)
     weighted = noise.row.apply(left)
     metric = thin.inner(left, weighted) + posterior.left_spread
     target = engine.transposed_times(weighted)[:, :k]
     if posterior.centered:
         target -= np.outer(right[:, k], metric[k, :k])
-    gain += _side_gain(noise.col, target, metric[:k, :k], right[:, :k], posterior.right_factor)
-    return gain
+    cols = _observed(noise.col, target, metric[:k, :k], right[:, :k], posterior.right_factor)
+    return [rows, cols]
 
 
-def _side_gain(
+def _observed(
     side: AxisPrecision,
     target: FloatArray,
     metric: FloatArray,
     factor: FloatArray,
     posterior: FactorPosterior,
-) -> float:
-    """Return the gain of one factor F with precision P and other factor's metric H.
+) -> ObservedFactor:
+    """Return one factor F with precision P and the other factor's metric H.
 
     Given the other rows, row i has the linear term ``h_i = (P T - P F H)_i + P_ii H f_i`` and the
-    precision ``P_ii H``. In coordinates where that is the identity and the prior is diagonal (g)
-    its entries have variances ``1 + P_ii s g`` at scale s.
+    precision ``P_ii H``.
     """
     k = len(metric)
     diagonal = side.weights if side.is_diagonal else side.weights.diagonal()
     at_metric = thin.product(factor, metric)
     linear = side.apply(target - at_metric) + diagonal[:, None] * at_metric
-    step = max(1, len(linear) // MOST_ITEMS)
-    linear, diagonal = linear[::step], diagonal[::step]
     root = np.linalg.cholesky(metric + (1e-10 * np.trace(metric) + 1e-12) * np.eye(k))
-    prior, rotation = np.linalg.eigh(root.T @ posterior.prior[:k, :k] @ root)
-    unit = np.linalg.solve(root, linear.T).T / np.sqrt(diagonal)[:, None]
-    squares = (unit @ rotation) ** 2
-    variances = diagonal[:, None] * np.maximum(prior, 0.0)
-    densities = np.empty((len(linear), len(SCALES)))
+    rows = np.linalg.solve(root, linear.T).T / diagonal[:, None]
+    return ObservedFactor(rows, diagonal, root.T @ posterior.prior[:k, :k] @ root)
+
+
+def _scale_gain(observed: ObservedFactor) -> float:
+    """Return what scale mixtures gain: in the eigenbasis of the prior everything is diagonal."""
+    prior, rotation = np.linalg.eigh(observed.prior)
+    precisions = observed.precisions[:, None]
+    squares = precisions * (observed.rows @ rotation) ** 2
+    variances = precisions * np.maximum(prior, 0.0)
+    densities = np.empty((len(squares), len(SCALES)))
     for number, scale in enumerate(SCALES):
         spread = 1.0 + scale * variances
         densities[:, number] = -0.5 * np.sum(np.log(spread) + squares / spread, axis=1)
-    return max(step * _mixture_gain(densities), 0.0)
+    return max(observed.weight * _mixture_gain(densities), 0.0)
 
 
 def _mixture_gain(log_densities: FloatArray) -> float:

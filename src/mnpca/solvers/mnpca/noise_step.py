@@ -32,7 +32,6 @@ def noise_step(
     row_structure: Structure,
     col_structure: Structure,
     memory: Memory,
-    floor: float = 0.0,
 ) -> NoiseModel:
     """Re-estimate A and B from the residual and the uncertainty of the signal.
 
@@ -40,15 +39,11 @@ def noise_step(
     posterior covariance of the signal seen from that side; each with a ridge. The side with
     more observations comes first; the second one sees its new value. Several matrices, one under
     the other, have one A: ``S1`` is the mean over them.
-
-    Edges with a score below `floor` do not enter: as long as signal and noise are far from their
-    end, parts of the signal are left in the residual, and their correlations would pass for
-    edges and stay.
     """
     n, p = engine.shape
     row, col = noise.row, noise.col
     if "graph" in (row_structure, col_structure):
-        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory, floor)
+        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory)
     else:
         step = _DiagonalStep(engine, posterior)
     if n >= p:
@@ -68,7 +63,7 @@ def simpler_noise(
     if (row if axis else col).is_diagonal:
         step: _DiagonalStep | _GraphStep = _DiagonalStep(engine, posterior)
     else:
-        step = _GraphStep(engine, posterior, Memory(), 0.0)
+        step = _GraphStep(engine, posterior, Memory())
     if axis:
         return NoiseModel(row, step.col(row, col, structure)).in_gauge()
     return NoiseModel(step.row(row, col, structure), col).in_gauge()
@@ -101,14 +96,7 @@ class _DiagonalStep:
 class _GraphStep:
     """At least one side with a graph: Gram matrices of the residual."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        posterior: Posterior,
-        memory: Memory,
-        floor: float,
-    ):
-        self.floor = floor
+    def __init__(self, engine: Engine, posterior: Posterior, memory: Memory):
         self.engine = engine
         self.posterior = posterior
         self.memory = memory
@@ -121,7 +109,7 @@ class _GraphStep:
         )
         m = self.engine.shape[1] * row.n_repeats
         gram = _pooled(gram, row.n_repeats)
-        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, floor=self.floor)
+        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row)
         return side.tile(row.n_repeats)
 
     def col(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
@@ -131,7 +119,7 @@ class _GraphStep:
             signal.left, signal.right, row.weights, signal.right, signal.left_spread
         )
         m = self.engine.shape[0]
-        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, floor=self.floor)
+        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col)
 
 
 def _pooled(gram: Gram, n_repeats: int) -> Gram:

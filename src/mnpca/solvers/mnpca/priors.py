@@ -14,6 +14,7 @@ from mnpca.solvers.mnpca.shrinkage import shrink_rows
 #: over a grid of s, zero among them: rows that take no part, rows that are large. "groups" is a
 #: mixture of normal distributions with free centers. "points" is discrete and otherwise free.
 Family: TypeAlias = Literal["gaussian", "scales", "groups", "points"]
+SIMPLE: tuple[Family, ...] = ("gaussian", "scales")
 #: What a caller may ask for; "mixture" is groups.
 PriorChoice: TypeAlias = Literal["auto", "gaussian", "mixture"]
 
@@ -97,6 +98,22 @@ def learn_prior(
         if _clearly_better(values, best_values):
             best = LearnedPrior("points", discrete_prior(z, d))
     return best
+
+
+def group_gain(z: FloatArray, d: FloatArray) -> float:
+    """Return how much likelier groups make the rows than other families, by prediction, in nats."""
+    few_z, few_d = _sample(z, d, COMPARED_ROWS)
+    best = others = -np.inf
+    misses = 0
+    for mixture in _growing_mixtures(few_z, few_d):
+        if others == -np.inf:
+            best = others = max(float(_predicted(family, few_z, few_d).sum()) for family in SIMPLE)
+        value = float(_predicted_by_groups(mixture, few_z, few_d).sum())
+        misses = 0 if value > best else misses + 1
+        best = max(best, value)
+        if misses > 1:
+            break
+    return (best - others) * len(z) / len(few_z) if best > others else 0.0
 
 
 def gaussian_prior(z: FloatArray, d: FloatArray) -> Mixture:

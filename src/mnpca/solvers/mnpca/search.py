@@ -9,11 +9,13 @@ from mnpca._typing import FloatArray
 from mnpca.engines.base import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures
-from mnpca.solvers.mnpca.evidence import evidence
+from mnpca.solvers.mnpca.evidence import evidence, group_gains
 from mnpca.solvers.mnpca.iterate import Iterate
+from mnpca.solvers.mnpca.joint_start import joint_start
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step, relative_change
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
 from mnpca.solvers.mnpca.settings import (
+    BOTH_AT_ONCE,
     EQUAL,
     FEWER,
     NETWORKS_FIRST,
@@ -33,9 +35,8 @@ SWEEPS, FINAL_SWEEPS = 8, 20
 MOST_STEPS, FEWEST_STEPS = 10, 2
 #: Iterations of the stage with equal variances, at most.
 EQUAL_STEPS = 3
-#: The first noise step of a trail lets in no correlation that a component of this strength, in
-#: units of the noise edge, can leave; the next one half of that, and so on.
-SIGNAL_STRENGTH = 3.0
+#: Two ends are at the same place if they differ by less than so many times the tolerance.
+SAME_PLACE = 5.0
 #: A walk to fewer components ends after this many ranks in a row that are no better, a trail after
 #: one more iteration than that.
 PATIENCE = 2
@@ -75,6 +76,7 @@ class Search:
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
+    gains: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def begin(cls, engine: Engine, settings: Settings) -> "Search":
@@ -83,7 +85,9 @@ class Search:
         row = AxisPrecision.diagonal(np.ones(n // settings.n_matrices)).tile(settings.n_matrices)
         noise = NoiseModel(row, AxisPrecision.diagonal(np.ones(p)))
         start = _fit_signal(engine, noise, settings, settings.rank)
-        return cls(engine, settings, start, [Stage(name) for name in trails_of(settings)])
+        return cls(
+            engine, settings, start, [Stage(name) for name in trails_of(settings, engine.shape)]
+        )
 
     @classmethod
     def go_on(
@@ -167,7 +171,6 @@ class Search:
             start.noise,
             *self.settings.structures(stage.trail),
             self.memory,
-            self._floor(stage),
         )
         self.current = self._with_signal(noise, rank, start)
         if stage.part == FEWER and start.evidence > self.current.evidence:
@@ -179,8 +182,34 @@ class Search:
             self._end_stage(stage)
 
     def best_name(self) -> str:
-        """Name the finished stage with the highest evidence among those that are allowed."""
-        return max(self._allowed(), key=lambda name: self.finished[name].evidence)
+        """Name the finished stage with the highest evidence among those that are allowed.
+
+        Where both ends of the search have led to different places, what groups of rows or of
+        columns would add to the evidence is counted, too. The same correlations can be a network
+        or a signal; scores that come in groups are a signal.
+        """
+        ends = sorted(self._ends(), key=lambda name: -self.finished[name].evidence)[:2]
+        if len(ends) < 2 or self._at_same_place(*ends):
+            return ends[0]
+        return max(ends, key=lambda name: self.finished[name].evidence + self.group_gain(name))
+
+    def group_gain(self, name: str) -> float:
+        """Return what groups add to the evidence at the end of a stage."""
+        if self.settings.prior == "gaussian":
+            return 0.0
+        if name not in self.gains:
+            end = self.finished[name]
+            self.gains[name] = group_gains(self.engine, end.noise, end.posterior)
+        return self.gains[name]
+
+    def _ends(self) -> list[str]:
+        """Return the best stage of every trail."""
+        best: dict[str, str] = {}
+        for name in self._allowed():
+            other = best.setdefault(trail_of(name), name)
+            if self.finished[name].evidence > self.finished[other].evidence:
+                best[trail_of(name)] = name
+        return list(best.values())
 
     def _allowed(self) -> list[str]:
         return [name for name in self.finished if self.settings.allows(trail_of(name))]
@@ -190,25 +219,13 @@ class Search:
         rank = self.current.posterior.rank
         if stage.part == FEWER:
             return max(rank - self.dropped, 0)
-        if stage.part == SETTLING:
+        if stage.part == SETTLING or (stage.trail == BOTH_AT_ONCE and self.settings.rank is None):
             return rank
         return self.settings.rank if self.held_rank is None else self.held_rank
 
-    def _floor(self, stage: Stage) -> float:
-        """Return the score below which no edge enters.
-
-        A component s times as strong as the noise edge leaves correlations of the size
-        ``s^2 (1 / sqrt n + 1 / sqrt p)^2`` among rows and among columns.
-        """
-        if stage.part:
-            return 0.0
-        n, p = self.engine.shape
-        size = (n**-0.5 + p**-0.5) ** 2
-        return float(SIGNAL_STRENGTH**2 * size * 0.5**self.iteration)
-
     def _most(self, stage: Stage) -> int:
         """Return after how many iterations a stage ends at the latest."""
-        if stage.trail in (NETWORKS_FIRST, SIGNAL_FIRST):
+        if stage.trail not in (EQUAL, UNEQUAL):
             return MOST_STEPS
         return EQUAL_STEPS if stage.trail == EQUAL else self.settings.max_iter
 
@@ -216,13 +233,7 @@ class Search:
         if stage.part == FEWER:
             return self.misses >= PATIENCE or self.current.posterior.rank == 0
         settled = change < self.settings.tol or self.misses > PATIENCE
-        fewest = FEWEST_STEPS
-        if stage.trail in (NETWORKS_FIRST, SIGNAL_FIRST):
-            n, p = self.engine.shape
-            # Weaker edges than this hardly exist, whatever the levels of the graph step.
-            settled &= self._floor(stage) < 2.0 / np.sqrt(max(n, p))
-        else:
-            fewest += stage.trail == UNEQUAL
+        fewest = FEWEST_STEPS + (stage.trail == UNEQUAL)
         if settled and self.iteration >= fewest:
             return True
         if self.iteration >= self._most(stage):
@@ -256,12 +267,20 @@ class Search:
             walked = self.finished.get(Stage(stage.trail, FEWER).name)
             return walked or self.finished[stage.trail]
         equal = self.finished[EQUAL]
+        if stage.trail == UNEQUAL:
+            return equal
         if stage.trail == NETWORKS_FIRST:
             return self._with_signal(equal.noise, 0, equal)
-        if stage.trail == SIGNAL_FIRST and UNEQUAL in self.finished:
-            unequal = self.finished[UNEQUAL]
-            return unequal if unequal.evidence > equal.evidence else equal
-        return equal
+        unequal = self.finished.get(UNEQUAL, equal)
+        start = unequal if unequal.evidence > equal.evidence else equal
+        if stage.trail == SIGNAL_FIRST:
+            return start
+        noise, rank = joint_start(self.engine, start.noise, start.posterior)
+        return self._with_signal(noise, self._given(rank), start)
+
+    def _given(self, rank: int) -> int:
+        """Return the rank that was asked for, or this one where none was."""
+        return rank if self.settings.rank is None else self.settings.rank
 
     def _walks(self) -> list[Stage]:
         """Return walks to fewer components from the ends that can still win.
@@ -285,7 +304,7 @@ class Search:
 
     def _at_same_place(self, name: str, other: str) -> bool:
         first, second = self.finished[name], self.finished[other]
-        return _change(first, second) < self.settings.tol
+        return _change(first, second) < SAME_PLACE * self.settings.tol
 
     def _with_signal(self, noise: NoiseModel, rank: int | None, near: Iterate) -> Iterate:
         return _fit_signal(self.engine, noise, self.settings, rank, near.posterior.svd.right)

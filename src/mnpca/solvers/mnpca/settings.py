@@ -15,9 +15,14 @@ EQUAL = "equal variances"
 UNEQUAL = "unequal variances"
 NETWORKS_FIRST = "networks first"
 SIGNAL_FIRST = "signal first"
+BOTH_AT_ONCE = "both at once"
 #: What follows a trail where the rank is to be chosen.
 FEWER = "fewer components"
 SETTLING = "settling"
+
+#: Most items of the shorter axis for which the trail of both at once is taken: its start costs the
+#: cube of their number.
+JOINT_ITEMS = 60
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ class Stage(NamedTuple):
         return f"{self.trail}, {self.part}" if self.part else self.trail
 
 
-def trails_of(settings: Settings) -> list[str]:
+def trails_of(settings: Settings, shape: tuple[int, int]) -> list[str]:
     """Return the trails that the settings call for, in order; each may be another's start."""
     asked = (settings.row_structure, settings.col_structure)
     trails = [EQUAL]
@@ -83,6 +88,9 @@ def trails_of(settings: Settings) -> list[str]:
         trails.append(UNEQUAL)
     if "auto" in asked or "graph" in asked:
         trails += [NETWORKS_FIRST, SIGNAL_FIRST]
+    shorter = settings.col_structure if shape[1] <= shape[0] else settings.row_structure
+    if shorter in ("auto", "graph") and min(shape) <= JOINT_ITEMS and settings.n_matrices == 1:
+        trails.append(BOTH_AT_ONCE)
     return trails
 
 

@@ -9,16 +9,12 @@ from mnpca._typing import FloatArray
 from mnpca.engines.gram import FactorGram
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import noise_from_gram
-from mnpca.noise.graph import Candidates, Levels
+from mnpca.noise.graph import Candidates
 from mnpca.noise.scales import geometric_mean
 from mnpca.solvers.tensor.tucker import Tucker, along, by_size, unfold, weighted
 
 AxisNoise: TypeAlias = Literal["unit", "identity", "diagonal", "graph"]
 """Structure of an axis; "unit" is the identity itself, for slices that are replicates."""
-
-#: An axis has few items and many observations: with sqrt(log q) small, an edge that entered has to
-#: be clearer to stay than in a matrix.
-LEVELS = Levels(1.75, 1.4)
 
 
 def axis_scales(
@@ -52,7 +48,6 @@ def axis_noise_step(
     signal: Tucker,
     noise: Sequence[AxisPrecision],
     structures: Sequence[AxisNoise],
-    levels: Levels = LEVELS,
 ) -> list[AxisPrecision]:
     """Re-estimate every axis's precision from the residual, the others given.
 
@@ -72,7 +67,7 @@ def axis_noise_step(
         m = data.size // data.shape[axis]
         gram = FactorGram(total, np.eye(len(total)))
         nothing = (np.zeros(len(total)), None)
-        sides[axis] = noise_from_gram(gram, nothing, m, structure, Candidates(), levels)
+        sides[axis] = noise_from_gram(gram, nothing, m, structure, Candidates())
     return in_gauge(sides, structures)
 
 
