@@ -12,7 +12,7 @@ from mnpca.datasets import make_paper_small
 from mnpca.engines import engine_for, rows
 from mnpca.engines.engine import DenseEngine, RowsEngine
 from mnpca.engines.file_rows import FileRows, LazyRows, scratch
-from mnpca.engines.rows import ArrayRows, component_groups, cut
+from mnpca.engines.rows import ArrayRows
 from mnpca.engines.threads import worker_threads
 
 da = pytest.importorskip("dask.array")
@@ -269,45 +269,6 @@ def test_every_operation_in_uneven_blocks(data, monkeypatch):
     i, j = np.array([3, 3, 500]), np.array([690, 690, 691])
     for _ in range(2):
         np.testing.assert_array_equal(ours.entries(i, j), theirs.entries(i, j))
-
-
-@pytest.mark.parametrize(
-    ("ends", "length", "expected"),
-    [
-        ([2, 4, 6], 4, [4, 6]),
-        ([2, 4, 6], 100, [6]),
-        ([7, 8, 9], 3, [7, 9]),
-        ([1, 9, 10], 3, [1, 9, 10]),
-        ([], 3, []),
-    ],
-)
-def test_groups_end_where_runs_end(ends, length, expected):
-    assert cut(np.array(ends, dtype=int), length) == expected
-
-
-def test_groups_hold_whole_components():
-    A = networks(100, 20)
-    groups, parts = component_groups(A, 31)
-    assert len(groups) > 2
-    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(100))
-    for group, part in zip(groups, parts, strict=True):
-        np.testing.assert_array_equal(part.toarray(), A[group][:, group].toarray())
-        outside = np.setdiff1d(np.arange(100), group)
-        assert A[group][:, outside].nnz == 0
-
-
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [
-        ((1024, 1024, 5), (1024, 1024, 5)),
-        ((1500, 1500, 1500), (1024, 2048, 1428)),
-        ((1100, 1100, 300), (1024, 1024, 452)),
-        ((5000,), (5000,)),
-        ((100, 100, 7), (100, 100, 7)),
-    ],
-)
-def test_large_chunks_end_at_multiples_of_1024(lengths, expected):
-    assert dask_rows._aligned(lengths) == expected
 
 
 def test_scratch_files_leave_nothing_behind(tmp_path, monkeypatch):

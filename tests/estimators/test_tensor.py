@@ -146,11 +146,6 @@ def test_a_fit_that_does_not_settle_says_so(data):
             TensorMNPCA(2, noise="diagonal", max_iter=1).fit(data.Y)
 
 
-def test_verbose_tells(data, capsys):
-    TensorMNPCA(2, noise="diagonal", verbose=1).fit(data.Y)
-    assert "[TensorMNPCA] diagonal noise, iteration 1" in capsys.readouterr().out
-
-
 def test_networks_are_drawn_and_exported_by_axis(model, tmp_path):
     from mnpca.interop.networkx import to_networkx, write_graphml
     from mnpca.plots import NoiseGraphDisplay

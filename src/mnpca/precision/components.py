@@ -27,8 +27,8 @@ class Start:
     """
 
     def __init__(self, last: PrecisionResult, before: PrecisionResult | None = None, t: float = 0):
-        self.last, self.t = _Earlier(last), t
-        self.before = None if before is None else _Earlier(before)
+        self.last, self.t = _Lookup(last), t
+        self.before = None if before is None else _Lookup(before)
 
     def iterate(self, problem: Problem, index: IntArray) -> Iterate:
         """Return a start for the variables of one component, feasible for its problem."""
@@ -56,7 +56,7 @@ class Start:
         return Iterate(W, B, theta)
 
 
-class _Earlier:
+class _Lookup:
     """A result whose variables are looked up for the components of another problem."""
 
     def __init__(self, result: PrecisionResult):

@@ -5,9 +5,9 @@ How a solver takes part
 A solver takes ``report: Report = silent`` and ``resume: State | None = None``. At the end of every
 outer iteration it calls ``report(Progress(stage, iteration, objective, state))``, where ``state``
 is a function without arguments that returns everything the next iteration reads: iterates, the
-history, counters, and the random generator if it still draws. With ``resume`` it takes all of that
-from the state instead of starting, and then does exactly the operations an uninterrupted run
-would do, so that the results agree to the bit::
+history and counters. With ``resume`` it takes all of that from the state instead of starting, and
+then does exactly the operations an uninterrupted run would do, so that the results agree to the
+bit::
 
     def solve(matrix, max_iter, report=silent, resume=None):
         if resume is None:
