@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.estimators._array_api import on_host
-from mnpca.estimators._edges import item_names, partial_correlations, side_precision, side_tests
+from mnpca.estimators._edges import item_names, precision_edges, side_precision, side_tests
 from mnpca.model.whiteness import correlation_matrix, marchenko_pastur, whiten
 
 __all__ = [
@@ -106,15 +106,10 @@ def named_rows(model: Any, X: Any) -> Any:
 def network_edges(model: Any, side: Any) -> Edges:
     """Return the edges of a noise network, sorted by the size of the partial correlation."""
     precision = side_precision(model, side)
-    entries = partial_correlations(precision)
-    row, col = entries.coords
-    upper = row < col
-    row, col, value = row[upper], col[upper], entries.data[upper]
-    order = np.lexsort((col, row, -np.abs(value)))
-    row, col = row[order], col[order]
-    # The diagonal turns a partial correlation back into the entry of the precision.
-    scale = np.sqrt(precision.diagonal())
-    return Edges(row, col, -value[order] * scale[row] * scale[col], value[order], len(scale))
+    first, second, entries, values = precision_edges(precision)
+    order = np.lexsort((second, first, -np.abs(values)))
+    size = precision.shape[0]
+    return Edges(first[order], second[order], entries[order], values[order], size)
 
 
 def shown_rate(model: Any) -> float | None:
