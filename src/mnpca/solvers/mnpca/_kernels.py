@@ -33,6 +33,18 @@ def second_moment(targets, noise_variances, values, vectors, start, stop):
     return second
 
 
+@njit(cache=True, nogil=True)
+def improve_prior(targets, noise_variances, values, vectors, steps, least):
+    """Return eigenvalues and eigenvectors of the prior covariance after EM steps over all rows."""
+    n = len(targets)
+    for _ in range(steps):
+        second = second_moment(targets, noise_variances, values, vectors, 0, n)
+        values, turned = np.linalg.eigh(second / n)
+        values = np.maximum(values, least)
+        vectors = vectors @ turned
+    return values, vectors
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def posterior_rows(
     targets, noise_variances, values, vectors, start, stop, means, total_variance, shares

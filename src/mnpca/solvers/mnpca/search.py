@@ -1,6 +1,6 @@
 """The search for signal and noise: trails from both ends, compared by their evidence."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.joint_start import joint_start
-from mnpca.solvers.mnpca.low_rank_step import low_rank_step, relative_change
+from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, relative_change
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
 from mnpca.solvers.mnpca.settings import (
     BOTH_AT_ONCE,
@@ -172,7 +172,9 @@ class Search:
             *self.settings.structures(stage.trail),
             self.memory,
         )
-        self.current = self._with_signal(noise, rank, start)
+        # Whether there is a mean row is asked once in a stage: it hardly ever changes.
+        center = self.settings.center if self.iteration == 0 else None
+        self.current = self._with_signal(noise, rank, start, center)
         if stage.part == FEWER and start.evidence > self.current.evidence:
             self.current = start
         self.iteration += 1
@@ -306,8 +308,13 @@ class Search:
         first, second = self.finished[name], self.finished[other]
         return _change(first, second) < SAME_PLACE * self.settings.tol
 
-    def _with_signal(self, noise: NoiseModel, rank: int | None, near: Iterate) -> Iterate:
-        return _fit_signal(self.engine, noise, self.settings, rank, near.posterior.svd.right)
+    def _with_signal(
+        self, noise: NoiseModel, rank: int | None, near: Iterate, center: Center | None = None
+    ) -> Iterate:
+        """Fit the signal near another one; with a mean row if that has one, or as said."""
+        center = near.posterior.centered if center is None else center
+        settings = replace(self.settings, center=center)
+        return _fit_signal(self.engine, noise, settings, rank, near.posterior.svd.right)
 
     def _record(self, stage: Stage, change: float) -> None:
         value = self.current.evidence

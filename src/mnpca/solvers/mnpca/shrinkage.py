@@ -41,9 +41,15 @@ def shrink_rows(
     n, k = targets.shape
     parts = slices(n, ROWS)
     values, vectors = _spectrum(prior)
+    if len(parts) == 1:
+        values, vectors = kernels.improve_prior(
+            targets, noise_variances, values, vectors, steps, LEAST_VARIANCE
+        )
+        steps = 0
     for _ in range(steps):
         second = _second_moment(targets, noise_variances, values, vectors, parts)
-        values, vectors = _spectrum(vectors @ (second / n) @ vectors.T)
+        values, turned = _spectrum(second / n)
+        vectors = np.ascontiguousarray(vectors @ turned)
     means = np.empty((n, k))
     total_variance = np.empty(n)
     shares = np.zeros((len(parts), k))
