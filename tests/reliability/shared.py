@@ -39,6 +39,13 @@ def fitted(model):
     return {key: value for key, value in vars(model).items() if key not in params}
 
 
+def are_finite(model):
+    """Whether all fitted numbers are; normal rows have infinite degrees of freedom."""
+    attributes = fitted(model)
+    attributes.pop("degrees_of_freedom_", None)
+    return all(np.isfinite(numbers(value)).all() for value in attributes.values())
+
+
 def numbers(value):
     """All floating point numbers inside a fitted attribute."""
     if sp.issparse(value):

@@ -117,11 +117,17 @@ def fit_row_model(
     n, p = len(scores), col_precision.shape[0]
     gram = loadings.T @ (col_precision @ loadings)
     explained = float(np.sum((scores @ gram) * scores))
-    floor = np.finfo(float).eps * max(squared_length, np.finfo(float).tiny) / max(n * p, 1)
+    floor = _smallest_variance(squared_length, n * p)
     left_over = max(n_free * (p - loadings.shape[1]), 1)
     noise_variance = max((squared_length - explained) / left_over, floor)
     covariance = scores.T @ scores / max(n_free, 1) - noise_variance * _pinv(gram)
     return RowModel(col_precision, loadings, _semidefinite(covariance), noise_variance)
+
+
+def _smallest_variance(squared_length: float, n_entries: int) -> float:
+    """Return the noise variance that rounding leaves where there is no noise."""
+    smallest = np.finfo(float)
+    return float(smallest.eps * max(squared_length, smallest.tiny) / max(n_entries, 1))
 
 
 def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
@@ -143,7 +149,7 @@ def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
         distances, log_volume = _distances(lengths, projected, gram, 0.0, p, model)
         return float(np.sum(_log_density(distances, log_volume, p, model.degrees_of_freedom)))
 
-    best = model
+    best, floor = model, _smallest_variance(float(lengths.sum()), n * p)
     for _ in range(SCALE_STEPS):
         distances, _ = _distances(lengths, projected, gram, 0.0, p, best)
         v = _degrees_of_freedom(distances, p)
@@ -152,7 +158,7 @@ def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
         covariance = (scores.T * weights) @ scores / n - noise_variance * _pinv(gram)
         moved = best._replace(
             score_covariance=_semidefinite(covariance),
-            noise_variance=max(noise_variance, np.finfo(float).tiny),
+            noise_variance=max(noise_variance, floor),
             degrees_of_freedom=v,
         )
         settled = abs(moved.noise_variance / best.noise_variance - 1.0) < SCALE_TOLERANCE
