@@ -201,30 +201,25 @@ class _Loop:
     def state(self) -> State:
         """Return everything the next iteration reads."""
         assert self.signal is not None
-        packed: dict[str, Any] = {
+        return {
             "stage": self.stage,
             "iteration": self.iteration,
             "history": [list(entry) for entry in self.history],
-            **_pack("present", self.noise, self.signal),
+            "present": _pack(self.noise, self.signal),
+            "best": None
+            if self.best is None
+            else {**vars(self.best), **_pack(self.best.noise, self.best.signal)},
         }
-        if self.best is not None:
-            names = ("stage", "score", "converged")
-            packed |= {f"best.{name}": getattr(self.best, name) for name in names}
-            packed |= _pack("best", self.best.noise, self.best.signal)
-        return packed
 
     def restore(self, state: State) -> None:
         """Take everything from a state."""
         self.stage, self.iteration = str(state["stage"]), int(state["iteration"])
         self.history = [(str(s), int(i), float(v), float(c)) for s, i, v, c in state["history"]]
-        self.noise, self.signal = _unpack("present", state, self.data.ndim)
-        if "best.stage" in state:
-            self.best = _End(
-                str(state["best.stage"]),
-                float(state["best.score"]),
-                bool(state["best.converged"]),
-                *_unpack("best", state, self.data.ndim),
-            )
+        self.noise, self.signal = _unpack(state["present"])
+        best = state["best"]
+        if best is not None:
+            stage, score, converged = best["stage"], best["score"], best["converged"]
+            self.best = _End(str(stage), float(score), bool(converged), *_unpack(best))
 
     def _low_rank(self, start: Tucker | None) -> Tucker:
         return tucker(
@@ -247,23 +242,18 @@ class _Loop:
         return ["diagonal" if structure == "graph" else structure for structure in self.structures]
 
 
-def _pack(name: str, noise: Sequence[AxisPrecision], signal: Tucker) -> dict[str, Any]:
-    """Return a noise and a signal as a flat dictionary whose keys start with the name."""
-    packed: dict[str, Any] = {
-        f"{name}.core": signal.core,
-        f"{name}.factors": list(signal.factors),
-        f"{name}.mean": signal.mean,
-    }
-    for axis, side in enumerate(noise):
-        packed |= pack_side(f"{name}.{axis}", side)
-    return packed
+def _pack(noise: Sequence[AxisPrecision], signal: Tucker) -> dict[str, Any]:
+    """Return a noise and a signal as plain values."""
+    sides = [pack_side("axis", side) for side in noise]
+    return {"noise": sides, "signal": [signal.core, list(signal.factors), signal.mean]}
 
 
-def _unpack(name: str, state: State, n_axes: int) -> tuple[list[AxisPrecision], Tucker]:
+def _unpack(state: State) -> tuple[list[AxisPrecision], Tucker]:
     """Rebuild what `_pack` was given."""
-    core, factors, mean = (state[f"{name}.{part}"] for part in ("core", "factors", "mean"))
-    noise = [unpack_side(f"{name}.{axis}", state) for axis in range(n_axes)]
-    return noise, Tucker(core, tuple(factors), mean)
+    core, factors, mean = state["signal"]
+    return [unpack_side("axis", side) for side in state["noise"]], Tucker(
+        core, tuple(factors), mean
+    )
 
 
 def relative_change(new: Tucker, old: Tucker) -> float:
