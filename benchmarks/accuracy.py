@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed
 
 from mnpca.datasets import chain_precision, make_paper_small, random_sparse_precision
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.metrics import edge_recovery, psnr
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca import fit_mnpca

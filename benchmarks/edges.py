@@ -37,7 +37,7 @@ from mnpca.datasets import (
     make_paper_large,
     random_sparse_precision,
 )
-from mnpca.datasets._synthetic import color_rows
+from mnpca.datasets._noise import color_rows
 from mnpca.estimators._edges import restored
 from mnpca.noise import edges as noise_edges
 from mnpca.noise.edges import p_values, q_values

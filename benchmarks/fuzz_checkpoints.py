@@ -9,8 +9,8 @@ from fuzz_models import STRUCTURAL
 from sklearn.base import clone
 
 import mnpca
-import mnpca.estimators._progress as progress_module
-from mnpca.estimators._progress import CheckpointError
+import mnpca.estimators._files as progress_module
+from mnpca.estimators._files import CheckpointError
 from mnpca.persistence import ModelFileError
 
 ROWS, COLUMNS = 14, 9

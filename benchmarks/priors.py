@@ -26,7 +26,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from mnpca import MNPCA
 from mnpca.datasets import chain_precision, make_paper_small, random_sparse_precision
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.metrics import psnr
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel

@@ -26,7 +26,7 @@ from joblib import Parallel, delayed
 
 from mnpca import MNPCA
 from mnpca.datasets import random_sparse_precision
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 

@@ -4,8 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
-from mnpca.datasets._precision import rotate
-from mnpca.datasets._synthetic import color_rows, upper_factors
+from mnpca.datasets._noise import color_rows, rotate, upper_factors
 from reproduction.matlab_stream import MatlabStream
 
 #: Seeds of the paper's repeats.

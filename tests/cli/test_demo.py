@@ -1,8 +1,11 @@
 """``mnpca demo``: the first thing a person tries."""
 
+import functools
 import json
 import time
 from pathlib import Path
+
+import mnpca
 
 
 def test_demo_beats_pca_in_under_a_minute(run):
@@ -18,7 +21,9 @@ def test_demo_beats_pca_in_under_a_minute(run):
     assert Path(summary["report"]).is_file()
 
 
-def test_demo_tells_where_the_report_is(run, tmp_path):
+def test_demo_tells_where_the_report_is(run, tmp_path, monkeypatch):
+    small = functools.partial(mnpca.datasets.make_paper_small, n_samples=60, n_features=40)
+    monkeypatch.setattr("mnpca.datasets.make_paper_small", small)
     result = run("demo", "-o", "there")
     assert result.code == 0, result.err
     assert "PSNR" in result.out

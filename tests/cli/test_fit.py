@@ -52,14 +52,14 @@ def test_fit_writes_everything(run, csv, frame, tmp_path):
 
 
 def test_tables_of_edges_have_an_error_rate(run, tmp_path):
-    data = make_paper_small(c=64, seed=0, n_samples=120, n_features=80, density=0.03)
+    data = make_paper_small(c=64, seed=0, n_samples=100, n_features=60, density=0.05)
     pd.DataFrame(data.Y).to_csv(tmp_path / "net.csv")
-    assert run("fit", "net.csv", "-k", 2, "-o", "out").code == 0
+    assert run("fit", "net.csv", "-k", 2, "-o", "out", "--prior", "gaussian").code == 0
     model = mnpca.load(tmp_path / "out" / "model.mnpca")
     for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
         edges = pd.read_csv(tmp_path / "out" / f"{name}.csv")
         table = model.edges(side)
-        assert len(edges) == len(table) > 10
+        assert len(edges) == len(table) > 5
         assert edges.columns[-3:].tolist() == ["standard_error", "p", "q"]
         assert edges["partial_correlation"].abs().is_monotonic_decreasing
         np.testing.assert_allclose(edges["q"].sort_values(), table["q"].sort_values())

@@ -153,13 +153,13 @@ def test_interrupt_leaves_nothing(run, csv, tmp_path, monkeypatch):
 
 
 def test_interrupt_says_how_to_go_on(run, csv, tmp_path, monkeypatch):
-    from mnpca.cli import _fitting
+    from mnpca.cli import fit as command
 
     def stop(progress):
         raise KeyboardInterrupt
 
-    fit = _fitting.fit_table
-    monkeypatch.setattr(_fitting, "fit_table", lambda *a, **k: fit(*a, **k | {"callback": stop}))
+    fit = command.fit_table
+    monkeypatch.setattr(command, "fit_table", lambda *a, **k: fit(*a, **k | {"callback": stop}))
     result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--checkpoint", "fit.ckpt")
     assert result.code == 130
     assert "--resume" in result.err

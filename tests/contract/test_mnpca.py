@@ -12,13 +12,13 @@ from mnpca import MNPCA
 @parametrize_with_checks(
     [
         MNPCA(),
-        MNPCA(n_components=1, noise="graph", center=True, max_iter=3, prior="gaussian"),
         MNPCA(
             n_components=1,
             noise="diagonal",
             robust=True,
             missing="error",
-            max_iter=3,
+            max_iter=1,
+            tol=1.0,
             prior="gaussian",
         ),
     ]

@@ -13,7 +13,7 @@ from mnpca.datasets import (
     random_sparse_precision,
     sample_matrix_normal,
 )
-from mnpca.datasets._synthetic import NOISE_KINDS, color_rows, white_entries
+from mnpca.datasets._noise import NOISE_KINDS, color_rows, white_entries
 
 
 @pytest.mark.parametrize("density", [0.01, 0.05, 0.3])

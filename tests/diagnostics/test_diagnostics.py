@@ -122,7 +122,7 @@ def test_marchenko_pastur_is_the_density_of_white_singular_values():
 
 
 def test_large_matrices_are_thinned(monkeypatch):
-    monkeypatch.setattr("mnpca.diagnostics.residual.LARGEST", 20)
+    monkeypatch.setattr("mnpca.diagnostics.LARGEST", 20)
     assert correlations(np.random.default_rng(0).normal(size=(50, 30))).shape == (20, 20)
 
 

@@ -3,6 +3,7 @@
 The examples are run by `make docs`, which an error of one of them ends.
 """
 
+import copy
 import doctest
 import functools
 import importlib
@@ -52,15 +53,21 @@ def use_small_data(monkeypatch):
     """Give `make_paper_small` the smaller sizes."""
     rows, columns = map(int, SMALLER.values())
     small = functools.partial(
-        mnpca.datasets._paper.make_paper_small, n_samples=rows, n_features=columns, density=0.04
+        mnpca.datasets._matrices.make_paper_small, n_samples=rows, n_features=columns, density=0.04
     )
     monkeypatch.setattr("mnpca.datasets.make_paper_small", small)
 
 
+@functools.cache
+def reference_fit():
+    X = known_fit()[0].Y
+    return X, mnpca.LikelihoodMNPCA(2).fit(X)
+
+
 def reference_names():
     """What reference pages take for granted: the package, data and a fitted model."""
-    X = known_fit()[0].Y
-    return {"mnpca": mnpca, "X": X, "model": mnpca.LikelihoodMNPCA(2).fit(X)}
+    X, model = reference_fit()
+    return {"mnpca": mnpca, "X": X.copy(), "model": copy.copy(model)}
 
 
 @pytest.fixture(autouse=True)

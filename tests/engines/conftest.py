@@ -50,11 +50,14 @@ def _cupy(dtype):
     return Place(f"cupy {dtype}", lambda Y: cupy.asarray(Y.astype(dtype)), _tolerance(dtype))
 
 
+def small_blocks(monkeypatch):
+    """Make blocks of fourteen rows of twenty numbers, and tiles of seven."""
+    monkeypatch.setattr("mnpca.engines.rows.BLOCK_BYTES", 4 * 20 * 14)
+    monkeypatch.setattr("mnpca.engines.rows.BLOCK", 7)
+
+
 def _memory_mapped(dtype, folder, monkeypatch):
-    # Blocks of seven rows, tiles of five.
-    monkeypatch.setattr("mnpca.engines.rows.BLOCK_BYTES", 1)
-    monkeypatch.setattr("mnpca.engines.rows.ROW_UNIT", 7)
-    monkeypatch.setattr("mnpca.engines.chunked_gram.TILE", 5)
+    small_blocks(monkeypatch)
 
     def put(Y):
         path = folder / "Y.npy"
@@ -65,10 +68,7 @@ def _memory_mapped(dtype, folder, monkeypatch):
 
 
 def _sparse(dtype, monkeypatch, formed):
-    # Blocks of seven rows, tiles of five.
-    monkeypatch.setattr("mnpca.engines.rows.BLOCK_BYTES", 1)
-    monkeypatch.setattr("mnpca.engines.rows.ROW_UNIT", 7)
-    monkeypatch.setattr("mnpca.engines.chunked_gram.TILE", 5)
+    small_blocks(monkeypatch)
     monkeypatch.setattr("mnpca.engines.thin.ROWS", 8)
     if not formed:
         monkeypatch.setattr("mnpca.engines.sparse.FORMED", 4)

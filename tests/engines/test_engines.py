@@ -27,14 +27,18 @@ def matrices():
 def formed(request, monkeypatch):
     """Gram matrices whole and as factors, where an engine has both."""
     if request.param == "factors":
-        monkeypatch.setattr("mnpca.engines.array_api.FORMED", 4)
-        monkeypatch.setattr("mnpca.engines.array_api.DENSE_PRECISION", 4)
-        monkeypatch.setattr("mnpca.engines.device_gram.HOST_TILE", 7)
-        monkeypatch.setattr("mnpca.engines.device_gram.DEVICE_TILE", 7)
-        monkeypatch.setattr("mnpca.engines.device.ROOM", 100)
-        monkeypatch.setattr("mnpca.engines.array_api.SUMMED", 11)
-        monkeypatch.setattr("mnpca.engines.gram.TILE", 7)
-        monkeypatch.setattr("mnpca.engines.gram.SMALL", 0)
+        for name, value in (
+            ("device_rows.FORMED", 4),
+            ("device_rows.DENSE_PRECISION", 4),
+            ("device_rows.HOST_TILE", 7),
+            ("device_rows.DEVICE_TILE", 7),
+            ("device_rows.SUMMED", 11),
+            ("arrays.ROOM", 100),
+            ("rows.BLOCK", 7),
+            ("rows.SMALL", 0),
+            ("rows.TALL", 100),
+        ):
+            monkeypatch.setattr(f"mnpca.engines.{name}", value)
 
 
 def close(place, actual, expected):

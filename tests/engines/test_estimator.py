@@ -8,7 +8,7 @@ from mnpca import MNPCA, load
 from mnpca.datasets import make_low_rank_matrix_normal
 from mnpca.engines import engine_for
 from mnpca.engines.arrays import to_numpy
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.solvers.mnpca.search import Search
 from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.progress import silent
@@ -43,7 +43,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def reference(data):
-    return MNPCA(2).fit(data.Y)
+    return MNPCA(2, noise="graph", prior="gaussian").fit(data.Y)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def kept():
 @pytest.fixture
 def model(place, data, kept):
     if place.name not in kept:
-        kept[place.name] = MNPCA(2).fit(place.put(data.Y))
+        kept[place.name] = MNPCA(2, noise="graph", prior="gaussian").fit(place.put(data.Y))
     return kept[place.name]
 
 
@@ -141,8 +141,9 @@ def test_a_model_can_be_saved(place, data, model, tmp_path):
 
 def test_a_fit_goes_on_from_a_checkpoint(place, data, tmp_path):
     X = place.put(data.Y)
-    whole = MNPCA(2).fit(X, checkpoint=tmp_path / "fit")
-    again = MNPCA(2).fit(X, resume_from=tmp_path / "fit")
+    quick = {"noise": "graph", "prior": "gaussian"}
+    whole = MNPCA(2, **quick).fit(X, checkpoint=tmp_path / "fit")
+    again = MNPCA(2, **quick).fit(X, resume_from=tmp_path / "fit")
     close(again.components_, to_numpy(whole.components_), 1e-6)
 
 

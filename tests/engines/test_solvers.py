@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from mnpca import LikelihoodMNPCA, WassersteinMNPCA, sparse_precision
 from mnpca.datasets import make_paper_small
 from mnpca.engines import arrays
-from mnpca.engines.arrays import diagonal_matrix, gram, to_numpy
-from mnpca.engines.inverse_root import inverse_root, largest_eigenvalue_bound, stretches
+from mnpca.engines.arrays import gram, to_numpy
+from mnpca.engines.inverse_root import inverse_root, stretches
 from mnpca.selection.penalty import bic_path
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 
@@ -56,33 +56,17 @@ def test_inverse_root_leaves_lost_directions_alone(put):
     assert np.abs(found).max() < 100 * np.abs(expected).max()
 
 
-def test_fewer_products_where_more_is_known():
-    assert len(stretches(0.5)) < len(stretches(0.01)) < len(stretches(1e-6)) < 20
-    assert stretches(1.0) == []
-
-
-def test_bound_of_the_largest_eigenvalue(put):
-    values = np.array([1.0, 2.0, 7.0])
-    assert 7.0 <= float(largest_eigenvalue_bound(put(np.diag(values)))) <= 7.1
-
-
 def test_gram_by_pieces(put, monkeypatch):
     monkeypatch.setattr(arrays, "LARGE_GRAM", 10)
     factor = np.random.default_rng(1002).normal(size=(9, 13))
     np.testing.assert_allclose(to_numpy(gram(put(factor))), factor.T @ factor, atol=1e-12)
 
 
-def test_diagonal_matrix(put):
-    np.testing.assert_array_equal(
-        to_numpy(diagonal_matrix(put(np.array([1.0, 3.0])))), np.diag([1.0, 3.0])
-    )
-
-
 # ---- sparse precisions -----------------------------------------------------------------------
 
 
 def test_precision_where_newton_fails(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 1)
+    monkeypatch.setattr("mnpca.precision.newton.SMALL", 1)
     monkeypatch.setattr("mnpca.precision.newton.MAX_ITERATIONS", 1)
     S = correlation(20, 10, 1003, n_factors=2)
     found = sparse_precision(put(S), 0.1, tol=1e-7)
@@ -160,7 +144,7 @@ def test_results_live_where_the_data_do(put):
     ],
 )
 def test_likelihood_is_the_processor_s(put, params, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.array_api.SMALL", 5)
+    monkeypatch.setattr("mnpca.precision.newton.SMALL", 5)
     data = make_paper_small(32, 1000, n_samples=24, n_features=16).Y
     expected = LikelihoodMNPCA(2, **params).fit(data)
     found = LikelihoodMNPCA(2, **params).fit(put(data))

@@ -18,27 +18,29 @@ COLUMNS = [
     *("partial_correlation", "standard_error", "z", "p", "q"),
 ]
 
+QUICK = {"noise": "graph", "prior": "gaussian"}
+
 
 @pytest.fixture(scope="module")
 def data():
-    return make_paper_small(c=64, seed=5, n_samples=150, n_features=100, density=0.03)
+    return make_paper_small(c=64, seed=5, n_samples=100, n_features=70, density=0.04)
 
 
 @pytest.fixture(scope="module")
 def model(data):
     frame = pd.DataFrame(
         data.Y,
-        columns=[f"gene {j}" for j in range(100)],
-        index=[f"sample {i}" for i in range(150)],
+        columns=[f"gene {j}" for j in range(70)],
+        index=[f"sample {i}" for i in range(100)],
     )
-    return MNPCA(2, noise="graph").fit(frame)
+    return MNPCA(2, **QUICK).fit(frame)
 
 
 @pytest.mark.parametrize(("side", "name"), [("rows", "sample"), ("columns", "gene")])
 def test_the_table(model, side, name):
     table = model.edges(side)
     assert table.columns.tolist() == COLUMNS
-    assert len(table) > 20
+    assert len(table) > 10
     assert (table["q"] <= 0.05).all()
     assert table["p"].is_monotonic_increasing
     assert (table["node_1"] < table["node_2"]).all()
@@ -67,26 +69,26 @@ def test_the_false_discovery_rate_of_fits():
 @pytest.mark.parametrize("noise", ["normal", "t3"])
 def test_white_noise_has_no_edge(noise):
     squares, edges = [], 0
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         signal = 3 * rng.normal(size=(120, 2)) @ rng.normal(size=(2, 90))
         shape = (120, 90)
         white = rng.normal(size=shape) if noise == "normal" else rng.standard_t(3, size=shape)
-        model = MNPCA(2, noise="graph").fit(signal + white)
+        model = MNPCA(2, **QUICK).fit(signal + white)
         for side in ("rows", "columns"):
             tests = side_tests(model, side)
             edges += (tests.q <= 0.05).any()
             squares.append(np.mean(tests.z**2))
             # Kolmogorov's distance of the p-values from uniform ones.
             assert stats.kstest(tests.p, "uniform").statistic < 0.04
-    assert edges <= 2  # of eight networks, each with one at a rate of 5%
-    assert np.mean(squares) == pytest.approx(1.0, abs=0.03)
+    assert edges <= 1  # of four networks, each with one at a rate of 5%
+    assert np.mean(squares) == pytest.approx(1.0, abs=0.04)
 
 
 def test_rows_and_columns_change_places(data):
     """A transposed matrix has the same networks, if neither fit has a mean row."""
-    one = MNPCA(2, noise="graph", center=False).fit(data.Y)
-    other = MNPCA(2, noise="graph", center=False).fit(data.Y.T)
+    one = MNPCA(2, center=False, **QUICK).fit(data.Y)
+    other = MNPCA(2, center=False, **QUICK).fit(data.Y.T)
     for side, opposite in (("rows", "columns"), ("columns", "rows")):
         mine, theirs = one.edges(side), other.edges(opposite)
         pairs = [set(zip(t["node_1"], t["node_2"], strict=True)) for t in (mine, theirs)]
@@ -95,8 +97,8 @@ def test_rows_and_columns_change_places(data):
 
 def test_order_of_the_data_does_not_matter(data, model):
     rng = np.random.default_rng(0)
-    rows, columns = rng.permutation(150), rng.permutation(100)
-    shuffled = MNPCA(2, noise="graph").fit(data.Y[rows][:, columns])
+    rows, columns = rng.permutation(100), rng.permutation(70)
+    shuffled = MNPCA(2, **QUICK).fit(data.Y[rows][:, columns])
     for side, order in (("rows", rows), ("columns", columns)):
         table = shuffled.edges(side)
         back = {tuple(sorted((order[i], order[j]))) for i, j in table[["node_1", "node_2"]].values}
@@ -107,7 +109,7 @@ def test_order_of_the_data_does_not_matter(data, model):
 
 def test_the_graph_of_tested_edges(model):
     table, graph = model.edges("columns", fdr=0.1), model.noise_graph("columns", fdr=0.1)
-    assert graph.number_of_nodes() == 100
+    assert graph.number_of_nodes() == 70
     assert graph.number_of_edges() == len(table)
     assert graph.graph["fdr"] == 0.1
     assert graph.nodes[7]["name"] == "gene 7"
@@ -116,7 +118,7 @@ def test_the_graph_of_tested_edges(model):
     assert edge == first[["partial_correlation", "standard_error", "z", "p", "q"]].to_dict()
     # Without a rate it is the network that the fit uses.
     used = model.noise_graph("columns")
-    assert used.number_of_edges() == (model.col_precision_.nnz - 100) // 2
+    assert used.number_of_edges() == (model.col_precision_.nnz - 70) // 2
 
 
 def test_a_saved_model_keeps_its_tests(model, tmp_path):
@@ -144,18 +146,18 @@ def test_a_model_without_networks_lists_no_edge(data):
         warnings.simplefilter("ignore", ModelCheckWarning)
         model = MNPCA(2, noise="diagonal").fit(data.Y)
     assert len(model.edges("rows")) == 0
-    assert model.noise_graph("columns", fdr=0.05).number_of_nodes() == 100
+    assert model.noise_graph("columns", fdr=0.05).number_of_nodes() == 70
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_several_matrices_and_missing_values_have_edges(data):
-    several = MNPCA(2, noise="graph").fit(data.Y.reshape(2, 75, 100))
-    assert several.noise_graph("rows", fdr=0.05).number_of_nodes() == 75
+    several = MNPCA(2, **QUICK).fit(data.Y.reshape(2, 50, 70))
+    assert several.noise_graph("rows", fdr=0.05).number_of_nodes() == 50
     rng = np.random.default_rng(0)
     holes = np.where(rng.random(data.Y.shape) < 0.02, np.nan, data.Y)
-    table = MNPCA(2, noise="graph").fit(holes).edges("columns")
+    table = MNPCA(2, **QUICK).fit(holes).edges("columns")
     true = data.col_precision.toarray()[table["node_1"], table["node_2"]] != 0
-    assert len(table) > 20
+    assert len(table) > 10
     assert true.mean() > 0.8
 
 
@@ -167,7 +169,7 @@ def test_bad_arguments_are_named(model, data):
             model.edges("rows", fdr=fdr)
     with pytest.raises(ValueError, match="no network among rows"):
         SparsePrecision(alpha=0.5).fit(data.Y).edges("rows")
-    unnamed = MNPCA(2, noise="graph").fit(data.Y[:60])
+    unnamed = MNPCA(2, **QUICK).fit(data.Y[:60])
     with pytest.raises(ValueError, match="same rows"):
         compare_edges(model, unnamed, "rows")
     with pytest.raises(ValueError, match="different names"):
@@ -188,7 +190,7 @@ def test_a_model_of_an_earlier_version_says_what_to_do():
 def test_data_outside_memory_have_no_tests(data, tmp_path):
     np.save(tmp_path / "data.npy", data.Y)
     mapped = np.load(tmp_path / "data.npy", mmap_mode="r")
-    model = MNPCA(2, noise="graph").fit(mapped)
+    model = MNPCA(2, **QUICK).fit(mapped)
     assert model.noise_graph("rows").number_of_edges() > 0
     with pytest.raises(ValueError, match="Fit it again, to a NumPy array"):
         model.edges("rows")
@@ -196,14 +198,12 @@ def test_data_outside_memory_have_no_tests(data, tmp_path):
 
 def test_stability_is_the_share_of_halves(model, data):
     told = []
-    table = edge_stability(model, data.Y, "columns", n_splits=3, callback=told.append)
-    assert [each.iteration for each in told] == list(range(1, 4))
+    table = edge_stability(model, data.Y, "columns", n_splits=2, callback=told.append)
+    assert [each.iteration for each in told] == [1, 2]
     assert table.columns.tolist() == [*COLUMNS, "stability"]
-    np.testing.assert_allclose(table["stability"] * 3, (table["stability"] * 3).round())
+    assert set(table["stability"]) <= {0.0, 0.5, 1.0}
     half = len(table) // 2
     assert table["stability"][:half].mean() > table["stability"][half:].mean()
-    again = edge_stability(model, data.Y, "columns", n_splits=3)
-    pd.testing.assert_frame_equal(again, table)
 
 
 def test_differences_of_two_groups():
@@ -213,7 +213,7 @@ def test_differences_of_two_groups():
     changed = network.copy()
     changed[0, 1] = changed[1, 0] = changed[2, 3] = changed[3, 2] = 0.0
     one, same, other = (
-        MNPCA(1, noise="graph").fit(
+        MNPCA(1, **QUICK).fit(
             make_low_rank_matrix_normal(
                 300, 40, 1, row_precision=np.eye(300), col_precision=each, random_state=seed
             ).Y
@@ -247,5 +247,7 @@ def test_sparse_precision_has_the_same_methods():
     assert set(zip(table["node_1"], table["node_2"], strict=True)) == {(0, 1), (1, 2)}
     assert model.noise_graph(fdr=0.05).number_of_edges() == 2
     assert model.noise_graph().number_of_edges() == (model.precision_.nnz - 30) // 2
-    assert (edge_stability(model, X, n_splits=3)["stability"] == 1.0).all()
+    stability = edge_stability(model, X, n_splits=3)
+    assert (stability["stability"] == 1.0).all()
+    pd.testing.assert_frame_equal(edge_stability(model, X, n_splits=3), stability)
     assert len(compare_edges(model, SparsePrecision().fit(rng.permutation(X)))) == 0

@@ -180,12 +180,6 @@ def test_likelihood_of_data_whose_mean_is_zero_is_that_of_pca():
     assert GeneralizedPCA(2).fit(X).score(X) == pytest.approx(PCA(2).fit(X).score(X), rel=1e-10)
 
 
-def test_sparse_rows_that_are_all_the_same_are_refused():
-    rows = sp.csr_array(np.tile([1.0, 0.0, 2.0], (8, 1)))
-    with pytest.raises(ValueError, match="All rows of X are the same"):
-        GeneralizedPCA(1).fit(rows)
-
-
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("shape", [(40, 40), (60, 30), (40, 200)])
 def test_krylov_in_metrics_of_large_condition(shape, container):
@@ -207,12 +201,6 @@ def test_krylov_in_metrics_of_large_condition(shape, container):
 def _metric_of_condition(size, condition, rng):
     vectors = np.linalg.qr(rng.standard_normal((size, size)))[0]
     return (vectors * np.logspace(0, -np.log10(condition), size)) @ vectors.T
-
-
-def test_the_warning_names_a_remedy_that_holds_for_sparse_data(data):
-    X = sp.csr_array(data.Y)
-    with pytest.warns(ConvergenceWarning, match='solver="factor" with a dense X'):
-        GeneralizedPCA(2, solver="power", max_iter=2).fit(X)
 
 
 @pytest.mark.parametrize(("density", "n_components"), [(0.01, 1), (0.3, 2), (0.3, 10)])

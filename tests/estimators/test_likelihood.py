@@ -111,15 +111,6 @@ def test_units_do_not_matter_to_bic(data, scale, options):
     )
 
 
-def test_penalties_found_by_bic_are_those_of_the_data_in_their_unit(data):
-    chosen = LikelihoodMNPCA(2).fit(data.Y)
-    given = LikelihoodMNPCA(2, alpha_row=chosen.alpha_row_, alpha_col=chosen.alpha_col_)
-    given.fit(data.Y / chosen.unit_)
-    assert given.unit_ == 1.0
-    np.testing.assert_allclose(given.objective_history_, chosen.objective_history_, rtol=1e-10)
-    np.testing.assert_allclose(chosen.unit_ * given.denoise(), chosen.denoise(), atol=1e-10)
-
-
 def test_bic_of_an_exact_signal():
     """Without any noise there is no unit to find, and no network."""
     rows = np.outer(np.arange(1.0, 13.0), np.arange(1.0, 8.0))

@@ -58,7 +58,9 @@ def test_a_share_of_the_data_is_that_of_pca():
 
 
 def test_all_processors_give_the_same_fit():
-    one, every = (mnpca.MNPCA(2, n_jobs=jobs).fit(X) for jobs in (1, -1))
+    one, every = (
+        mnpca.MNPCA(2, noise="graph", prior="gaussian", n_jobs=jobs).fit(X) for jobs in (1, -1)
+    )
     np.testing.assert_array_equal(one.denoise(), every.denoise())
     with pytest.raises(ValueError, match="'n_jobs' parameter"):
         mnpca.MNPCA(n_jobs=0).fit(X)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-import mnpca.estimators._progress as progress_module
+import mnpca.estimators._files as progress_module
 from mnpca import TensorMNPCA
 from mnpca.datasets import make_paper_small, make_tensor_normal
 from mnpca.metrics import psnr
@@ -144,11 +144,6 @@ def test_a_fit_that_does_not_settle_says_so(data):
         warnings.simplefilter("error", ConvergenceWarning)
         with pytest.raises(ConvergenceWarning, match="did not settle in 1 iterations"):
             TensorMNPCA(2, noise="diagonal", max_iter=1).fit(data.Y)
-
-
-def test_verbose_tells(data, capsys):
-    TensorMNPCA(2, noise="diagonal", verbose=1).fit(data.Y)
-    assert "[TensorMNPCA] diagonal noise, iteration 1" in capsys.readouterr().out
 
 
 def test_networks_are_drawn_and_exported_by_axis(model, tmp_path):

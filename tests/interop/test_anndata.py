@@ -24,6 +24,17 @@ def data():
     return make_paper_small(c=32, seed=1000, n_samples=90, n_features=60, density=0.03)
 
 
+QUICK = {"noise": "diagonal", "prior": "gaussian"}
+
+
+@pytest.fixture(scope="module")
+def result(data):
+    """An object with a result; no test changes it."""
+    adata = make(data)
+    assert fit_anndata(adata, n_comps=2, noise="graph", prior="gaussian") is None
+    return adata
+
+
 def make(data, X=None):
     n, p = data.Y.shape
     return anndata.AnnData(
@@ -33,10 +44,9 @@ def make(data, X=None):
     )
 
 
-def test_results_are_the_estimator_s(data):
-    adata = make(data)
-    assert fit_anndata(adata, n_comps=2) is None
-    model = package.MNPCA(2, random_state=0).fit(data.Y)
+def test_results_are_the_estimator_s(data, result):
+    adata = result
+    model = package.MNPCA(2, noise="graph", prior="gaussian", random_state=0).fit(data.Y)
     np.testing.assert_allclose(adata.obsm["X_mnpca"], model.transform(data.Y))
     np.testing.assert_allclose(adata.varm["mnpca"], model.components_.T)
     for stored, expected in (
@@ -51,10 +61,11 @@ def test_results_are_the_estimator_s(data):
 def test_layer_mask_key_copy_and_sparse(data):
     adata = make(data, np.zeros_like(data.Y))
     adata.layers["log"] = sp.csr_matrix(data.Y)
-    result = fit_anndata(adata, 2, layer="log", mask_var="use", key_added="mine", copy=True)
+    options = {"layer": "log", "mask_var": "use", "key_added": "mine", "copy": True}
+    result = fit_anndata(adata, 2, **options, **QUICK)
     assert "mine" not in adata.obsm
     used = adata.var["use"].to_numpy()
-    model = package.MNPCA(2, random_state=0).fit(sp.csr_matrix(data.Y[:, used]))
+    model = package.MNPCA(2, random_state=0, **QUICK).fit(sp.csr_matrix(data.Y[:, used]))
     np.testing.assert_allclose(result.obsm["mine"], model.transform(data.Y[:, used]))
     np.testing.assert_allclose(result.varm["mine"][used], model.components_.T)
     assert (result.varm["mine"][~used] == 0).all()
@@ -86,9 +97,9 @@ def test_an_unknown_layer_names_those_there_are(data):
 
 def test_no_component_leaves_no_neighbors_of_an_earlier_run(data):
     adata = make(data)
-    fit_anndata(adata, n_comps=1)
+    fit_anndata(adata, n_comps=1, **QUICK)
     assert "mnpca_neighbors" in adata.uns
-    fit_anndata(adata, n_comps=0)
+    fit_anndata(adata, n_comps=0, **QUICK)
     assert "mnpca_neighbors" not in adata.uns
     assert not any("neighbors" in key for key in adata.obsp)
 
@@ -100,9 +111,8 @@ def test_no_x(data):
         fit_anndata(adata, 2)
 
 
-def test_round_trip_through_h5ad(data, tmp_path):
-    adata = make(data)
-    fit_anndata(adata, n_comps=2)
+def test_round_trip_through_h5ad(result, tmp_path):
+    adata = result
     adata.write_h5ad(tmp_path / "a.h5ad")
     again = anndata.read_h5ad(tmp_path / "a.h5ad")
     np.testing.assert_array_equal(again.obsm["X_mnpca"], adata.obsm["X_mnpca"])
@@ -119,13 +129,12 @@ def test_round_trip_through_h5ad(data, tmp_path):
 
 
 @pytest.mark.parametrize("key", ["mnpca_neighbors", "mnpca_noise"])
-def test_scanpy_runs_on_the_result(data, key):
+def test_scanpy_runs_on_the_result(data, result, key):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scanpy and umap warn about their own dependencies
         sc = pytest.importorskip("scanpy", reason="scanpy is not installed")
         pytest.importorskip("igraph", reason="igraph is not installed")
-        adata = make(data)
-        fit_anndata(adata, n_comps=2)
+        adata = result.copy()
         sc.tl.leiden(adata, neighbors_key=key, flavor="igraph", n_iterations=2, directed=False)
         sc.tl.umap(adata, neighbors_key=key, maxiter=20)
     assert adata.obsm["X_umap"].shape == (90, 2)
@@ -147,7 +156,7 @@ def counts(sparse):
 def test_raw_counts_are_noticed_and_normalized(sparse):
     adata = anndata.AnnData(counts(sparse))
     with pytest.warns(UserWarning, match="normalize_counts"):
-        fit_anndata(adata, n_comps=1)
+        fit_anndata(adata, n_comps=1, **QUICK)
     normalized = normalize_counts(adata, n_top_genes=10, copy=True)
     assert sp.issparse(normalized.X) == sparse
     raw = counts(False)
@@ -162,7 +171,7 @@ def test_raw_counts_are_noticed_and_normalized(sparse):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         warnings.simplefilter("ignore", package.model.whiteness.ModelCheckWarning)
-        fit_anndata(normalized, n_comps=1, mask_var="highly_variable")
+        fit_anndata(normalized, n_comps=1, mask_var="highly_variable", **QUICK)
     assert normalized.obsm["X_mnpca"].shape == (80, 1)
 
 
@@ -185,8 +194,8 @@ def test_what_is_no_count_is_not_normalized(data):
 def test_sparse_input_gives_the_same(data):
     values = np.maximum(data.Y, 0)
     dense, sparse = make(data, values), make(data, sp.csc_matrix(values))
-    fit_anndata(sparse, n_comps=2)
-    fit_anndata(dense, n_comps=2)
+    for adata in (dense, sparse):
+        fit_anndata(adata, n_comps=2, **QUICK)
     np.testing.assert_allclose(
         sparse.obsm["X_mnpca"], dense.obsm["X_mnpca"], atol=1e-5 * abs(dense.obsm["X_mnpca"]).max()
     )

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mnpca.io import DataError, Table, read_table, write_csv
 from mnpca.io import _table as limits
-from mnpca.io._frames import table_from_frame
+from mnpca.io._cells import table_from_frame
 from mnpca.io._table import Reading
 
 VALUES = np.random.default_rng(0).normal(size=(6, 4))
@@ -310,7 +310,7 @@ def test_a_header_that_promises_too_much_is_refused_unread(tmp_path):
 
 
 def test_endless_lines_and_gzip_bombs_end_early(tmp_path, monkeypatch):
-    monkeypatch.setattr("mnpca.io._text.MAX_LINE_BYTES", 2**21)
+    monkeypatch.setattr("mnpca.io.read.MAX_LINE_BYTES", 2**21)
     with pytest.raises(DataError, match="longer than 2 MB"):
         read_table(write(tmp_path / "line.csv", b"1" * (4 * 2**20)))
     monkeypatch.setattr("mnpca.io.read.MAX_FILE_BYTES", 2**21)

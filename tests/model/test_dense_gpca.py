@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from mnpca.datasets import random_sparse_precision
-from mnpca.model.dense_gpca import dense_gpca
-from mnpca.model.gpca import CenteredMatrix, gpca
+from mnpca.model.gpca import CenteredMatrix, dense_gpca, gpca
 from mnpca.model.metric import as_metric
 
 

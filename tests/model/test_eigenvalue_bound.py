@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mnpca.datasets import random_sparse_precision, sample_matrix_normal
+from mnpca.datasets import random_sparse_precision
 
 
 def covariances(n, p, condition, scale, seed):
@@ -45,12 +45,3 @@ def test_white_noise_attains_it():
     signal = np.random.default_rng(0).normal(size=(30, 20))
     row, col = covariances(30, 20, 1.0, 1.5, 0)
     np.testing.assert_allclose(shift(signal, row, col), 1.5**2)
-
-
-def test_the_expectation_is_that_of_the_generator():
-    """E(E'E) = tr(row) col, by the mean of draws."""
-    A, B = random_sparse_precision(12, 0.2, 4.0, 0), random_sparse_precision(6, 0.4, 4.0, 1)
-    draws = [sample_matrix_normal(A, B, seed) for seed in range(4000)]
-    mean = np.mean([draw.T @ draw for draw in draws], axis=0)
-    expected = np.trace(np.linalg.inv(A.toarray())) * np.linalg.inv(B.toarray())
-    np.testing.assert_allclose(mean, expected, atol=0.05 * np.abs(expected).max())

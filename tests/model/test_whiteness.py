@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import scipy.integrate
 import scipy.sparse as sp
 
 from mnpca.datasets import chain_precision, sample_matrix_normal
@@ -108,43 +107,6 @@ def test_measures_of_a_fit_by_their_definition(mean):
     assert min(row, col) > 0.05
 
 
-def test_a_sample_has_lost_no_directions(monkeypatch):
-    monkeypatch.setattr("mnpca.model.whiteness.LARGEST_SAMPLE", 30)
-    Y = np.random.default_rng(0).normal(size=(60, 40))
-    signal = LowRank(np.zeros((60, 3)), np.zeros((40, 3)))
-    eyes = (sp.csr_array(sp.eye_array(q)) for q in Y.shape)
-    rng = np.random.default_rng(0)
-    part = Y[np.ix_(*(np.sort(rng.choice(q, 30, replace=False)) for q in Y.shape))]
-    found = whiteness(Y, np.zeros(40), signal, *eyes)
-    top = np.linalg.norm(part, 2) / np.sqrt(np.mean(part**2)) / (2 * np.sqrt(30))
-    assert found.largest_singular_value == pytest.approx(top)
-
-
-def test_few_rows():
-    row = np.random.default_rng(0).normal(size=(1, 30))
-    alone = check(row)
-    assert alone.row_correlation == 0.0
-    twins = check(np.vstack([row, row]))
-    assert twins.row_correlation == pytest.approx(np.sqrt(1 - 1 / 30))
-
-
-@pytest.mark.parametrize("shape", [(80, 20), (20, 80), (50, 45)])
-def test_the_law_by_integration(shape):
-    """With one value only, the distance is F(x) or 1 - F(x), whichever is larger."""
-    n, p = shape
-    ratio, largest = min(n, p) / max(n, p), max(n, p)
-    low, high = (1 - np.sqrt(ratio)) ** 2, (1 + np.sqrt(ratio)) ** 2
-
-    def density(x):
-        return np.sqrt((high - x) * (x - low)) / (2 * np.pi * ratio * x)
-
-    for share in (0.1, 0.5, 0.9):
-        x = low + share * (high - low)
-        law = scipy.integrate.quad(density, low, x)[0]
-        found = marchenko_pastur_distance(np.sqrt([largest * x]), n, p)
-        assert found == pytest.approx(max(law, 1 - law), abs=1e-4)
-
-
 @pytest.mark.parametrize("k", [0, 2])
 def test_rows_of_several_matrices_are_compared_over_all_of_them(k):
     """Items correlated alike in every matrix; the matrices themselves are independent."""
@@ -178,14 +140,3 @@ def test_whole_matrices_are_sampled(monkeypatch):
     assert found.row_correlation == pytest.approx(row)
     monkeypatch.setattr("mnpca.model.whiteness.LARGEST_SAMPLE", 5)
     assert whiteness(Y, np.zeros(20), signal, *eyes, n_repeats=6).n_rows == 10  # one is the least
-
-
-def test_nothing_left_over():
-    """More directions taken than there are: no division by zero, no verdict to trust."""
-    Y = np.random.default_rng(0).normal(size=(4, 3))
-    signal = LowRank(np.zeros((4, 3)), np.zeros((3, 3)))
-    eyes = (sp.csr_array(sp.eye_array(q)) for q in Y.shape)
-    found = whiteness(Y, np.ones(3), signal, *eyes)
-    size = np.sqrt(np.sum((Y - 1) ** 2))
-    expected = np.linalg.norm(Y - 1, 2) / size / 2
-    assert found.largest_singular_value == pytest.approx(expected)

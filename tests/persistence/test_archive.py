@@ -163,17 +163,6 @@ def test_another_kind_is_refused(good):
         read_document(good, "checkpoint")
 
 
-def test_an_earlier_schema_is_brought_up_to_date(good, monkeypatch):
-    def rename(document):
-        items = [["renamed" if key == "x" else key, v] for key, v in document["content"]["items"]]
-        return document | {"content": {"type": "dict", "items": items}}
-
-    current = archive_module.SCHEMA
-    monkeypatch.setattr(archive_module, "SCHEMA", current + 1)
-    monkeypatch.setitem(archive_module.MIGRATIONS, current, rename)
-    assert list(read_document(good, "model")) == ["renamed", "s"]
-
-
 @pytest.mark.parametrize("text", [b"[" * 100_000, b"{}", b"[]", b"1" * 10_000, b"\xff\xfe", b""])
 def test_a_document_that_is_no_document_is_refused(good, text):
     write_members(good, members(good) | {"document.json": text})

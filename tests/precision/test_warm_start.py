@@ -113,13 +113,6 @@ def test_a_start_from_a_stored_result_is_the_same_to_the_bit():
     assert np.array_equal(one.precision.toarray(), other.precision.toarray())
 
 
-def test_a_state_with_more_entries_per_block_is_read(result):
-    state = result.state()
-    state["blocks"] = [(*block, 1.5, True) for block in state["blocks"]]
-    again = PrecisionResult.from_state(state)
-    assert np.array_equal(again.covariance, result.covariance)
-
-
 @pytest.mark.parametrize(
     "block",
     [

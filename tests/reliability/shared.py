@@ -10,7 +10,7 @@ import mnpca
 PARAMS = {
     "GeneralizedPCA": {"n_components": 2},
     "LikelihoodMNPCA": {"n_components": 2},
-    "MNPCA": {"n_components": 2},
+    "MNPCA": {"n_components": 2, "noise": "graph", "prior": "gaussian"},
     "SparsePrecision": {},
     "WassersteinMNPCA": {"n_components": 2},
 }
@@ -37,6 +37,13 @@ def fitted(model):
     """The fitted attributes by name."""
     params = model.get_params(deep=False)
     return {key: value for key, value in vars(model).items() if key not in params}
+
+
+def are_finite(model):
+    """Whether all fitted numbers are; normal rows have infinite degrees of freedom."""
+    attributes = fitted(model)
+    attributes.pop("degrees_of_freedom_", None)
+    return all(np.isfinite(numbers(value)).all() for value in attributes.values())
 
 
 def numbers(value):

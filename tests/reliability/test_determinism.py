@@ -1,5 +1,6 @@
 """The same seed gives the same result: again, in another process, with other numbers of threads."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from mnpca.datasets import make_paper_small
 from mnpca.persistence import fingerprint
 
 # Large enough that BLAS uses its threads.
-Y = make_paper_small(c=32, seed=1000, n_samples=160, n_features=120).Y
+Y = make_paper_small(c=32, seed=1000, n_samples=120, n_features=90).Y
 
 
 def digest(model):
@@ -64,10 +65,10 @@ def test_blas_threads_change_rounding_only(name):
 
 
 SCRIPT = """
-import hashlib, pathlib, sys, tempfile
+import hashlib, pathlib, tempfile
 import numpy as np
 import mnpca
-X = np.random.default_rng(3).normal(size=(30, 12))
+X = np.random.default_rng(3).normal(size=(24, 10))
 with tempfile.TemporaryDirectory() as folder:
     path = pathlib.Path(folder, "m")
     for name in ("GeneralizedPCA", "MNPCA"):
@@ -76,16 +77,14 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
-def test_another_process_and_hash_seed_give_the_same_file():
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env={"PYTHONHASHSEED": seed, "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
-    assert len(outputs.pop().split()) == 2
+def test_another_process_and_hash_seed_give_the_same_file(capsys):
+    there = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ | {"PYTHONHASHSEED": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    exec(SCRIPT, {})
+    assert capsys.readouterr().out == there.stdout
+    assert len(there.stdout.split()) == 2

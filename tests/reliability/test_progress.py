@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-import mnpca.estimators._progress as progress_module
-from mnpca.estimators._progress import CheckpointError, ProgressMixin
-from mnpca.persistence import ModelFileError, read_document
+import mnpca.estimators._files as progress_module
+from mnpca.estimators._files import CheckpointError, ProgressMixin
+from mnpca.persistence import ModelFileError
 from mnpca.solvers.progress import Progress, inner_state, nested, silent
 
 X = np.random.default_rng(0).normal(size=(8, 5))
@@ -204,9 +204,3 @@ def test_a_loop_around_a_solver_resumes_inside_it():
         results = best_of(X, report=heard.append, resume=state)
         assert len(heard) == 19 - number
         assert all(map(np.array_equal, results, reference))
-
-
-def test_a_checkpoint_holds_no_more_than_it_says(checkpoint):
-    content = read_document(checkpoint, "checkpoint")
-    assert set(content) == {"identity", "stage", "iteration", "state"}
-    assert set(content["state"]) == {"vector", "history"}

@@ -19,6 +19,7 @@ from mnpca.solvers.likelihood.fit import begin, fit_likelihood
 from mnpca.solvers.likelihood.low_rank_step import alternate_least_squares, closed_form
 
 TOL = 1e-8
+EXACT = {"tol": 1e-9, "max_iter": 500}
 
 
 def start(data, rank):
@@ -44,7 +45,7 @@ def problems(draw):
     return data, rank, penalty, draw(st.sampled_from(["als", "closed"]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(problems())
 def test_every_block_lowers_the_objective(problem):
     data, rank, penalty, low_rank_step = problem
@@ -65,15 +66,16 @@ def test_every_block_lowers_the_objective(problem):
 
 @pytest.fixture(scope="module")
 def data():
-    return make_low_rank_matrix_normal(28, 18, 2, density=0.08, condition=8, random_state=0).Y
+    return make_low_rank_matrix_normal(22, 15, 2, density=0.08, condition=8, random_state=0).Y
 
 
-@pytest.mark.parametrize("ridge", [0.0, 0.05])
-@pytest.mark.parametrize("low_rank_step", ["als", "closed"])
-@pytest.mark.parametrize("scale_free", [False, True])
+@pytest.mark.parametrize(
+    ("ridge", "low_rank_step", "scale_free"),
+    [(0.0, "als", False), (0.05, "als", True), (0.05, "closed", False), (0.0, "closed", True)],
+)
 def test_it_ends_where_no_block_can_improve(data, ridge, low_rank_step, scale_free):
     penalty = Penalty(0.15, 0.1, True, ridge, scale_free=scale_free)
-    fit = fit_likelihood(data, 2, penalty, low_rank_step=low_rank_step, tol=1e-9, max_iter=500)
+    fit = fit_likelihood(data, 2, penalty, start="svd", low_rank_step=low_rank_step, **EXACT)
     assert fit.converged
     assert np.all(np.diff(fit.history) <= 1e-12)
     end = Iterate(fit.signal, fit.row_precision, fit.col_precision)
@@ -87,7 +89,7 @@ def test_it_ends_where_no_block_can_improve(data, ridge, low_rank_step, scale_fr
 
 
 def test_only_the_product_of_the_penalties_counts_unless_they_are_scale_free(data):
-    fit = fit_likelihood(data, 2, Penalty(0.3, 0.1), tol=1e-9, max_iter=500)
+    fit = fit_likelihood(data, 2, Penalty(0.3, 0.1), start="svd", **EXACT)
     end = Iterate(fit.signal, fit.row_precision * 3, fit.col_precision / 3)
     swapped = Penalty(0.1, 0.3)
     assert end.value(data, swapped) == pytest.approx(fit.history[-1])
@@ -96,7 +98,7 @@ def test_only_the_product_of_the_penalties_counts_unless_they_are_scale_free(dat
         assert better == pytest.approx(fit.history[-1], abs=1e-7)
 
     penalty, swapped = (Penalty(*side, scale_free=True) for side in ((0.3, 0.1), (0.1, 0.3)))
-    fit = fit_likelihood(data, 2, penalty, tol=1e-9, max_iter=500)
+    fit = fit_likelihood(data, 2, penalty, start="svd", **EXACT)
     end = Iterate(fit.signal, fit.row_precision, fit.col_precision)
     better = row_step(data, end, swapped, tol=1e-10).value(data, swapped)
     assert better < end.value(data, swapped) - 1e-3
@@ -104,7 +106,7 @@ def test_only_the_product_of_the_penalties_counts_unless_they_are_scale_free(dat
 
 def test_the_scale_of_the_noise_under_scale_free_penalties(data):
     penalty = Penalty(0.15, 0.1, scale_free=True)
-    fit = fit_likelihood(data, 2, penalty, tol=1e-9, max_iter=500)
+    fit = fit_likelihood(data, 2, penalty, start="svd", **EXACT)
     end = Iterate(fit.signal, fit.row_precision, fit.col_precision)
     assert logdet(end.row_precision) == pytest.approx(0, abs=1e-8)
     for factor in (0.9, 1.1):
@@ -117,7 +119,7 @@ def test_the_scale_of_the_noise_under_scale_free_penalties(data):
 def test_permuted_data_permute_the_fit_and_transposed_data_swap_the_sides():
     data = make_low_rank_matrix_normal(40, 25, 2, density=0.06, condition=8, random_state=0).Y
     part, penalty = data[:24, :16], Penalty(0.3, 0.2, scale_free=True)
-    options = {"low_rank_step": "closed", "tol": 1e-8, "max_iter": 1000}
+    options = {"low_rank_step": "closed", "start": "svd", "tol": 1e-8, "max_iter": 1000}
     fit = fit_likelihood(part, 1, penalty, **options)
     rng = np.random.default_rng(1000)
     rows, cols = rng.permutation(24), rng.permutation(16)

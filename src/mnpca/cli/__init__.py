@@ -1,13 +1,13 @@
-"""The command line: one file per command. What a command needs is imported when it runs."""
+"""The command line. What a command needs is imported when it runs; errors are one line."""
 
+import errno
+import os
 import signal
 import sys
 import threading
+import traceback
 
-_MISSING = (
-    "mnpca: error: the command line needs more packages: pip install 'mnpca[app]' (missing: {})"
-)
-INTERRUPTED, TERMINATED = 130, 143
+FAILED, WRONG_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 
 class Terminated(KeyboardInterrupt):
@@ -24,16 +24,12 @@ def main(arguments=None):
             stream.reconfigure(errors="replace")
     before = _listen(_terminate)
     try:
-        from mnpca.cli._errors import run
-        from mnpca.cli.app import app
-
-        return run(app, sys.argv[1:] if arguments is None else list(arguments))
+        return _run(sys.argv[1:] if arguments is None else list(arguments))
     except ModuleNotFoundError as error:
-        print(_MISSING.format(error.name), file=sys.stderr)
-        return 1
+        message = "the command line needs more packages: pip install 'mnpca[app]'"
+        return _fail(f"{message} (missing: {error.name})", FAILED)
     except KeyboardInterrupt as interrupt:
-        print("mnpca: error: interrupted, nothing was written.", file=sys.stderr)
-        return TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
+        return _interrupted(interrupt)
     finally:
         _listen(before)
 
@@ -47,3 +43,69 @@ def _listen(handler):
 
 def _terminate(number, frame):
     raise Terminated
+
+
+def _run(arguments):
+    """Run the command and turn what it raises into a line and an exit code."""
+    import typer
+
+    from mnpca.cli.app import Interrupted, app
+
+    # The base of usage errors, found through typer: it brings its own click, or uses click itself.
+    usage = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+    try:
+        return app(arguments or ["--help"], standalone_mode=False, prog_name="mnpca") or 0
+    except usage as problem:
+        help_page = getattr(getattr(problem, "ctx", None), "command_path", "mnpca")
+        message = _one_line(problem.format_message())
+        return _fail(f"{message} (see {help_page} --help)", WRONG_INPUT)
+    except Interrupted as interrupted:
+        return _interrupted(interrupted.__cause__)
+    except typer.Abort as interrupt:
+        return _interrupted(interrupt)
+    except BrokenPipeError:
+        return FAILED
+    except Exception as error:
+        if "--debug" in arguments:
+            traceback.print_exc()
+        return _fail(*_explain(error))
+
+
+def _explain(error):
+    import numpy as np
+
+    from mnpca.io import quoted
+
+    message = _one_line(error)
+    if isinstance(error, MemoryError):
+        return "the computation does not fit in this machine's memory.", FAILED
+    if isinstance(error, np.linalg.LinAlgError):  # a ValueError, but no fault of the input's form
+        return f"{message} (run again with --debug to see where)", FAILED
+    if isinstance(error, (ValueError, ImportError, FileNotFoundError, PermissionError)):
+        return message, WRONG_INPUT
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        # A file in the making has a longer name than its own.
+        name = quoted(os.path.basename(str(error.filename)).removeprefix("."))
+        return f"a name is too long for the file system: {name}; give a shorter one.", WRONG_INPUT
+    if isinstance(error, OSError):
+        return message, FAILED
+    kind = type(error).__name__
+    return f"{kind}: {message or 'no details'} (run again with --debug to see where)", FAILED
+
+
+def _interrupted(interrupt):
+    kept = any("is kept" in note for note in getattr(interrupt, "__notes__", []))
+    remedy = "; run the same command with --resume to go on from the checkpoint" if kept else ""
+    code = TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
+    return _fail(f"interrupted, nothing was written{remedy}.", code)
+
+
+def _fail(message, code):
+    print(f"mnpca: error: {message}", file=sys.stderr)
+    return code
+
+
+def _one_line(text):
+    text = " ".join(str(text).split())
+    text = "".join(c if c.isprintable() else "?" for c in text)
+    return text if len(text) <= 600 else text[:600] + "..."

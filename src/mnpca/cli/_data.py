@@ -17,14 +17,20 @@ _GENE = re.compile(r"[A-Z][A-Z0-9.-]{1,11}|ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][a-z]{1
 _SUMMARIES = {"total", "sum", "mean", "average", "median", "summe", "gesamt", "mittelwert"}
 
 
-def as_written(decimal, strip, na, encoding):
-    """Return the options that say how cells are written."""
+def as_written(options):
+    """Return the options of a command that say how cells are written."""
     return {
-        "decimal": decimal,
-        "strip": tuple(strip or ()),
-        "na": tuple(na or ()),
-        "encoding": encoding,
+        "decimal": options.decimal,
+        "strip": tuple(options.strip or ()),
+        "na": tuple(options.na or ()),
+        "encoding": options.encoding,
     }
+
+
+def plain_name(data):
+    """Return a data file's name without its endings."""
+    name = data.with_suffix("") if data.suffix.lower() == ".gz" else data
+    return name.stem
 
 
 def load_table(path, *, transpose=False, drop_constant=False, **options):

@@ -1,45 +1,28 @@
 """``mnpca demo``: PCA beside MN-PCA on data that PCA cannot read."""
 
-from pathlib import Path
-from typing import Annotated
+import numpy as np
+from rich.console import Console
+from rich.table import Table as RichTable
+from sklearn.decomposition import PCA
 
-import typer
-
-from mnpca.cli._options import Debug, Json
+from mnpca import datasets
+from mnpca.cli._results import REPORT_FILE, export, print_json, print_summary, progress_display
+from mnpca.cli.fit import fit_table
+from mnpca.diagnostics import named_rows
+from mnpca.estimators import MNPCA
+from mnpca.io import Table, new_folder
+from mnpca.metrics import nmi, psnr
 
 CONDITION, SEED = 224, 1000
 
 
-def demo(
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="OUT", help="Folder for the results; an earlier demo's goes."
-        ),
-    ] = Path("mnpca-demo"),
-    json: Json = False,
-    debug: Debug = False,
-):
-    """Fit the paper's small data at a hard condition number and write the report.
-
-    300 rows in three groups and 200 columns, in noise correlated along two sparse networks with
-    condition number 224.
-    """
-    from rich.console import Console
-
-    from mnpca.cli._export import REPORT_FILE, export
-    from mnpca.cli._fitting import fit_table, make_estimator
-    from mnpca.cli._options import Algorithm
-    from mnpca.cli._progress import progress_display
-    from mnpca.cli._summary import print_json, print_summary
-    from mnpca.io import new_folder
-
+def fit_demo(output, *, json):
+    """Fit the data, write the results, and compare with the truth and with PCA."""
     data, table = demo_data()
     console = Console(stderr=json)
-    estimator = make_estimator(Algorithm.mnpca, "auto", table.values.shape)
     with new_folder(output, overwrite=True) as folder:
         with progress_display(console, silent=json) as callback:
-            fitted = fit_table(estimator, table, callback=callback)
+            fitted = fit_table(MNPCA(random_state=0), table, callback=callback)
         summary, document = export(
             folder, fitted, table, source="the paper's small data", algorithm="mnpca"
         )
@@ -49,18 +32,18 @@ def demo(
         print_json(summary | {"comparison": figures, "report": str(report)})
         return
     print_summary(console, summary, document, output)
-    _print_comparison(console, figures)
+    shown = RichTable(title="Against the known truth")
+    for title in ("", "signal, PSNR in dB", "groups, NMI x 100"):
+        shown.add_column(title, justify="right" if title else "left")
+    for name, figure in figures.items():
+        shown.add_row(name, f"{figure['psnr']:.2f}", f"{figure['nmi']:.1f}")
+    console.print(shown)
     console.print(f"The report: [bold]{report}[/bold]", soft_wrap=True)
 
 
 def demo_data():
     """Return the data with its truth, and as a table with names."""
-    import numpy as np
-
-    from mnpca.datasets import make_paper_small
-    from mnpca.io import Table
-
-    data = make_paper_small(c=CONDITION, seed=SEED)
+    data = datasets.make_paper_small(c=CONDITION, seed=SEED)
     n, p = data.Y.shape
     table = Table(
         data.Y,
@@ -74,33 +57,13 @@ def demo_data():
 
 def compare(data, model):
     """Return PSNR of the signal and NMI of the groups, of PCA (given the true rank) and MN-PCA."""
-    from sklearn.decomposition import PCA
-
-    from mnpca.diagnostics import named_rows
-    from mnpca.metrics import nmi, psnr
-
     pca = PCA(2).fit(data.Y)
-    pca_scores = pca.transform(data.Y)
-    scores = model.transform(named_rows(model, data.Y))
+    scores = {"PCA": pca.transform(data.Y), "MN-PCA": model.transform(named_rows(model, data.Y))}
+    signals = {"PCA": pca.inverse_transform(scores["PCA"]), "MN-PCA": model.denoise()}
     return {
-        "PCA": {
-            "psnr": psnr(pca.inverse_transform(pca_scores), data.signal),
-            "nmi": nmi(pca_scores, data.labels, random_state=0),
-        },
-        "MN-PCA": {
-            "psnr": psnr(model.denoise(), data.signal),
-            "nmi": nmi(scores, data.labels, random_state=0),
-        },
+        name: {
+            "psnr": psnr(signals[name], data.signal),
+            "nmi": nmi(scores[name], data.labels, random_state=0),
+        }
+        for name in scores
     }
-
-
-def _print_comparison(console, figures):
-    from rich.table import Table
-
-    table = Table(title="Against the known truth")
-    table.add_column("")
-    table.add_column("signal, PSNR in dB", justify="right")
-    table.add_column("groups, NMI x 100", justify="right")
-    for name, figure in figures.items():
-        table.add_row(name, f"{figure['psnr']:.2f}", f"{figure['nmi']:.1f}")
-    console.print(table)

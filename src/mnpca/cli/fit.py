@@ -1,196 +1,180 @@
 """``mnpca fit``: from a data file to a folder of results."""
 
+import time
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Any, NamedTuple
 
-import typer
+import numpy as np
+import scipy.sparse as sp
+from rich.console import Console
 
-from mnpca.cli._options import (
-    _READING,
-    Algorithm,
-    Debug,
-    Decimal,
-    Drop,
-    Encoding,
-    Index,
-    Json,
-    Na,
-    Output,
-    Overwrite,
-    RowCovariates,
-    Strip,
-    Transpose,
-    flag,
-    value,
-)
+from mnpca.cli._data import as_written, load_column_labels, load_covariates, load_table, plain_name
+from mnpca.cli._results import export, print_json, print_summary, progress_display
+from mnpca.cli.app import Algorithm
+from mnpca.estimators import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
+from mnpca.io import DataError, check_folder, new_folder, quoted
+from mnpca.model.low_rank import LowRank
+
+#: Scales whose squares, and their inverses, are ordinary numbers.
+SMALLEST_UNIT, LARGEST_UNIT = 1e-100, 1e100
+
+_CLASSES = {
+    Algorithm.mnpca: MNPCA,
+    Algorithm.likelihood: LikelihoodMNPCA,
+    Algorithm.wasserstein: WassersteinMNPCA,
+}
 
 
-def fit(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="CSV, TSV, XLSX, Parquet, NPY, NPZ, MTX or H5AD file, also .gz.",
-            show_default=False,
-        ),
-    ],
-    n_components: Annotated[
-        str,
-        typer.Option("--components", "-k", metavar="N", help="Number of components, or 'auto'."),
-    ] = "auto",
-    algorithm: Annotated[
-        Algorithm,
-        typer.Option(metavar="NAME", help="MNPCA, or the paper's 'likelihood' or 'wasserstein'."),
-    ] = Algorithm.mnpca,
-    noise: Annotated[
-        str | None,
-        value(
-            "--noise",
-            metavar="KIND",
-            help="'auto', 'graph', 'diagonal' or 'identity'; two with a comma for rows, columns.",
-        ),
-    ] = None,
-    prior: Annotated[
-        str | None,
-        value(
-            "--prior",
-            metavar="KIND",
-            help="What scores and loadings are drawn from: 'auto', 'gaussian' or 'mixture'.",
-        ),
-    ] = None,
-    robust: Annotated[bool, flag("--robust", help="Leave single outlying entries out.")] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random start.")] = 0,
-    scale: Annotated[
-        bool, flag("--scale", help="Scale columns to unit variance for the fit.")
-    ] = False,
-    drop_constant: Annotated[
-        bool, flag("--drop-constant", help="Leave constant columns out.")
-    ] = False,
-    row_covariates: RowCovariates = None,
-    col_covariates: Annotated[
-        Path | None,
-        value(
-            "--col-covariates",
-            "--column-covariates",
-            metavar="FILE",
-            help="Table of known covariates of the columns.",
-        ),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        value(
-            "--labels",
-            metavar="COLUMN",
-            help="Column with a label per row: shown, not analyzed.",
-            **_READING,
-        ),
-    ] = None,
-    column_labels: Annotated[
-        Path | None,
-        value(
-            "--column-labels",
-            metavar="FILE",
-            help="Table of two columns, name and label of a column: colors of their network.",
-        ),
-    ] = None,
-    index: Index = None,
-    columns: Annotated[
-        list[str] | None,
-        value("--columns", metavar="COLUMN", help="Use these columns only.", **_READING),
-    ] = None,
-    drop: Drop = None,
-    decimal: Decimal = ".",
-    strip: Strip = None,
-    na: Na = None,
-    encoding: Encoding = None,
-    transpose: Transpose = False,
-    output: Output = None,
-    overwrite: Overwrite = False,
-    graphml: Annotated[bool, flag("--graphml", help="Also write the networks as GraphML.")] = False,
-    checkpoint: Annotated[
-        Path | None,
-        value("--checkpoint", metavar="FILE", help="Keep the state of a long fit in this file."),
-    ] = None,
-    resume: Annotated[
-        bool, flag("--resume", help="Go on from the checkpoint, where it exists.")
-    ] = False,
-    json: Json = False,
-    debug: Debug = False,
-):
-    """Split a matrix into a low-rank signal and two noise networks.
-
-    Writes scores.csv, components.csv, row_graph.csv, col_graph.csv, model.mnpca and report.html
-    into one folder (by default NAME-mnpca). Empty cells count as missing; the completed matrix
-    and its standard errors are then in completed.csv and completed_std.csv.
-    """
-    from rich.console import Console
-
-    from mnpca.cli._data import as_written, load_column_labels, load_covariates, load_table
-    from mnpca.cli._export import export
-    from mnpca.cli._fitting import fit_table, make_estimator
-    from mnpca.cli._progress import progress_display
-    from mnpca.cli._summary import print_json, print_summary
-    from mnpca.io import DataError, check_folder, new_folder
-
-    out = Path(f"{plain_name(data)}-mnpca") if output is None else output
-    check_folder(out, overwrite=overwrite)
-    if resume and checkpoint is None:
+def fit_file(options):
+    """Fit the data file and write the results; `options` are those of the command."""
+    out, checkpoint = options.output, options.checkpoint
+    out = Path(f"{plain_name(options.data)}-mnpca") if out is None else out
+    check_folder(out, overwrite=options.overwrite)
+    if options.resume and checkpoint is None:
         raise DataError("--resume needs --checkpoint FILE: the file to go on from.")
-    console = Console(stderr=json)
-    written = as_written(decimal, strip, na, encoding)
+    console = Console(stderr=options.json)
+    written = as_written(options)
     table = load_table(
-        data,
-        transpose=transpose,
-        drop_constant=drop_constant,
-        labels=labels,
-        index=index,
-        columns=tuple(columns or ()),
-        drop=tuple(drop or ()),
+        options.data,
+        transpose=options.transpose,
+        drop_constant=options.drop_constant,
+        labels=options.labels,
+        index=options.index,
+        columns=tuple(options.columns or ()),
+        drop=tuple(options.drop or ()),
         **written,
     )
-    groups = None if column_labels is None else load_column_labels(column_labels, table, encoding)
+    groups = None
+    if options.column_labels is not None:
+        groups = load_column_labels(options.column_labels, table, options.encoding)
     estimator = make_estimator(
-        algorithm,
-        n_components,
+        options.algorithm,
+        options.n_components,
         table.values.shape,
-        noise=noise,
-        prior=prior,
-        robust=robust,
-        seed=seed,
+        noise=options.noise,
+        prior=options.prior,
+        robust=options.robust,
+        seed=options.seed,
     )
     covariates = {
         f"{side}_covariates": load_covariates(file, table, side, **written)
-        for side, file in (("row", row_covariates), ("col", col_covariates))
+        for side, file in (("row", options.row_covariates), ("col", options.col_covariates))
         if file is not None
     }
-    with new_folder(out, overwrite=overwrite) as folder:
-        with progress_display(console, silent=json) as callback:
+    with new_folder(out, overwrite=options.overwrite) as folder:
+        with progress_display(console, silent=options.json) as callback:
             fitted = fit_table(
                 estimator,
                 table,
-                scale=scale,
-                covariates=covariates,
+                scale=options.scale,
+                **covariates,
                 callback=callback,
                 checkpoint=checkpoint,
-                resume=resume and checkpoint.exists(),
+                resume_from=checkpoint if options.resume and checkpoint.exists() else None,
             )
         summary, document = export(
             folder,
             fitted,
             table,
-            source=data,
-            algorithm=algorithm,
+            source=options.data,
+            algorithm=options.algorithm,
             column_labels=groups,
-            scaled=scale,
-            graphml=graphml,
+            scaled=options.scale,
+            graphml=options.graphml,
         )
-    if json:
+    if options.json:
         print_json(summary | {"output": str(out)})
     else:
         print_summary(console, summary, document, out)
 
 
-def plain_name(data):
-    """Return a data file's name without its endings."""
-    name = data.with_suffix("") if data.suffix.lower() == ".gz" else data
-    return name.stem
+def make_estimator(algorithm, n_components, shape, *, noise=None, prior=None, robust=False, seed=0):
+    """Return the estimator for an algorithm and ``-k``: "auto" or a number as text.
+
+    MNPCA chooses the rank itself; for the paper's algorithms "auto" is the paper's rule. `noise`
+    is a structure as Python takes it, or two with a comma between, for rows and columns.
+    """
+    rank = _rank(n_components, shape)
+    params = {"robust": True} if robust else {}
+    if noise is not None:
+        parts = tuple(part.strip() for part in noise.split(","))
+        params["noise"] = parts[0] if len(parts) == 1 else parts
+    if prior is not None:
+        params["prior"] = prior
+    if algorithm == Algorithm.mnpca:
+        return _CLASSES[algorithm](rank, random_state=seed, **params)
+    for name in params:
+        raise DataError(f"--{name} belongs to the algorithm mnpca, not {algorithm}.")
+    return _CLASSES[algorithm]("paper" if rank == "auto" else rank)
+
+
+def _rank(text, shape):
+    """Return "auto" or a number of components that the shape allows."""
+    if text == "auto":
+        return "auto"
+    try:
+        rank = int(text)
+    except ValueError:
+        raise DataError(f"-k must be 'auto' or a whole number, got {text!r}.") from None
+    if not 1 <= rank < min(shape):
+        raise DataError(
+            f"-k {rank}: the number of components must lie between 1 and {min(shape) - 1} for a "
+            f"{shape[0]} x {shape[1]} matrix."
+        )
+    return rank
+
+
+class Fitted(NamedTuple):
+    """A fit in the units of the data."""
+
+    model: Any
+    seconds: float
+    remarks: list[str]
+
+
+def fit_table(estimator, table, *, scale=False, **params):
+    """Fit the table's values, with parameters of ``fit``; warnings become remarks."""
+    frame = table.frame() if table.row_names or table.column_names else table.values
+    unit = _unit(table) if scale else None
+    start = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = estimator.fit(frame / unit if scale else frame, **params)
+    seconds = time.perf_counter() - start
+    if scale:
+        change_units(model, unit)
+    remarks = [" ".join(str(w.message).split()) for w in caught]
+    return Fitted(model, seconds, list(dict.fromkeys(remarks)))
+
+
+def _unit(table):
+    """Return the standard deviation of each column; refuse those that are no units."""
+    with np.errstate(over="ignore", under="ignore"):
+        unit = np.nanstd(table.values, axis=0)
+    for j in np.flatnonzero(~((unit > SMALLEST_UNIT) & (unit < LARGEST_UNIT))):
+        raise DataError(
+            f"--scale: column {quoted(table.column_name(j))} has a spread of {unit[j]:.3g}, "
+            "beyond what its squares can represent; change its units first."
+        )
+    return unit
+
+
+def change_units(model, unit):
+    """Turn a fit of ``X / unit`` into one of X, exactly.
+
+    With D = diag(unit): the mean becomes D mean, the loadings D W, and the noise precision among
+    columns inv(D) B inv(D). Scores, likelihood ratios and the metric W'BW stay as they are.
+    """
+    for name in ("mean_", "components_", "completed_", "completed_std_", "row_coef_"):
+        if getattr(model, name, None) is not None:
+            setattr(model, name, getattr(model, name) * unit)
+    powers = {"low_rank_": 1, "full_signal_": 1, "signal_variance_": 2, "full_signal_variance_": 2}
+    for name, power in powers.items():
+        if getattr(model, name, None) is not None:
+            left, right = getattr(model, name)
+            setattr(model, name, LowRank(left, right * unit[:, None] ** power))
+    if getattr(model, "col_covariates_", None) is not None:
+        model.col_covariates_ = model.col_covariates_ * unit[:, None]
+    shrink = sp.diags_array(1.0 / unit)
+    model.col_precision_ = sp.csr_array(shrink @ model.col_precision_ @ shrink)

@@ -1,14 +1,18 @@
 """Synthetic data with known truth."""
 
-from mnpca.datasets._arrays import (
-    make_several_matrices,
-    make_tensor_normal,
-    planted_precision,
+from mnpca.datasets._arrays import make_several_matrices, make_tensor_normal
+from mnpca.datasets._matrices import (
+    make_low_rank_matrix_normal,
+    make_paper_large,
+    make_paper_small,
+    make_two_swiss_rolls,
 )
-from mnpca.datasets._paper import make_paper_large, make_paper_small
-from mnpca.datasets._precision import chain_precision, random_sparse_precision
-from mnpca.datasets._swiss import make_two_swiss_rolls
-from mnpca.datasets._synthetic import make_low_rank_matrix_normal, sample_matrix_normal
+from mnpca.datasets._noise import (
+    chain_precision,
+    planted_precision,
+    random_sparse_precision,
+    sample_matrix_normal,
+)
 
 __all__ = [
     "chain_precision",

@@ -8,53 +8,12 @@ import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
 from mnpca._typing import RandomState
-from mnpca.datasets._synthetic import check_sizes, color_rows, sample_matrix_normal
-
-
-def planted_precision(
-    size: int,
-    degree: float = 2.0,
-    strength: tuple[float, float] = (0.2, 0.4),
-    random_state: RandomState = None,
-) -> sp.csr_array:
-    """Draw a precision whose graph is random and whose edges are all of a noticeable strength.
-
-    Pairs are chosen at random, ``degree * size / 2`` of them, each with an entry of size uniform
-    on `strength` and random sign; where that is not positive definite the diagonal is raised, and
-    rows and columns are scaled to a unit diagonal.
-
-    Parameters
-    ----------
-    size : int
-        Number of items.
-    degree : float, default=2.0
-        Edges per item, on average.
-    strength : pair of float, default=(0.2, 0.4)
-        Smallest and largest size of an entry, before the diagonal is raised.
-    random_state : int, RandomState instance or None, default=None
-        Source of everything random.
-
-    Returns
-    -------
-    scipy.sparse.csr_array of shape (size, size)
-
-    Examples
-    --------
-    >>> from mnpca.datasets import planted_precision
-    >>> planted_precision(20, degree=2, random_state=0).nnz
-    60
-    """
-    rng = check_random_state(random_state)
-    row, col = np.triu_indices(size, 1)
-    chosen = rng.permutation(len(row))[: int(degree * size / 2)]
-    values = rng.uniform(*strength, len(chosen)) * rng.choice([-1.0, 1.0], len(chosen))
-    precision = np.zeros((size, size))
-    precision[row[chosen], col[chosen]] = values
-    precision += precision.T
-    lowest = float(np.linalg.eigvalsh(precision)[0])
-    precision[np.diag_indices(size)] = max(1.0, 0.05 - 1.1 * lowest)
-    scale = 1.0 / np.sqrt(np.diag(precision))
-    return sp.csr_array(precision * scale * scale[:, None])
+from mnpca.datasets._noise import (
+    check_sizes,
+    color_rows,
+    planted_precision,
+    sample_matrix_normal,
+)
 
 
 def make_several_matrices(

@@ -7,30 +7,16 @@ import scipy.sparse as sp
 
 from mnpca.engines.arrays import is_foreign_array
 from mnpca.engines.base import Engine
+from mnpca.engines.engine import RowsEngine
+from mnpca.engines.rows import ArrayRows, Rows
 
 __all__ = ["Engine", "engine_for", "is_dask", "reads_in_blocks"]
 
 
 def engine_for(matrix: Any) -> Engine:
-    """Return the engine that computes where the matrix is.
+    """Return the engine that computes where the matrix is; an engine as it is.
 
-    Parameters
-    ----------
-    matrix : ndarray, sparse array, array of torch, CuPy or another array API library, or Engine
-        An engine is returned as it is. A memory-mapped array and a dask array are read in blocks
-        of rows.
-
-    Raises
-    ------
-    TypeError
-        If no engine knows the type.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mnpca.engines import engine_for
-    >>> engine_for(np.eye(3)).times(np.ones((3, 1))).ravel()
-    array([1., 1., 1.])
+    A memory-mapped array and a dask array are read in blocks of rows.
     """
     if isinstance(matrix, Engine):
         return matrix
@@ -38,19 +24,7 @@ def engine_for(matrix: Any) -> Engine:
         from mnpca.engines.sparse import SparseEngine
 
         return SparseEngine(matrix)
-    if reads_in_blocks(matrix):
-        from mnpca.engines.chunked import ChunkedEngine
-
-        return ChunkedEngine(_rows(matrix))
-    if isinstance(matrix, np.ndarray):
-        from mnpca.engines.dense import DenseEngine
-
-        return DenseEngine(matrix, matrix.dtype if matrix.dtype.kind == "f" else np.float64)
-    if is_foreign_array(matrix):
-        from mnpca.engines.array_api import ArrayEngine
-
-        return ArrayEngine(matrix)
-    raise TypeError(f"No engine for a matrix of type {type(matrix).__name__}. Use a NumPy array.")
+    return RowsEngine(_rows(matrix))
 
 
 def is_dask(array: Any) -> bool:
@@ -69,14 +43,26 @@ def reads_in_blocks(matrix: Any) -> bool:
     return isinstance(matrix, np.memmap) and matrix.ndim == 2 and len(matrix) >= matrix.shape[1]
 
 
-def _rows(matrix: Any) -> Any:
-    """Return the rows of a matrix that is read in blocks, as float32 or float64 numbers."""
-    floating = matrix.dtype in (np.float32, np.float64)
+def _rows(matrix: Any) -> Rows:
+    """Return the rows of a matrix, as floating numbers; what they need is imported here."""
     if is_dask(matrix):
         from mnpca.engines.dask_rows import DaskRows
 
-        return DaskRows.of(matrix if floating else matrix.astype(np.float64))
-    from mnpca.engines.rows import LocalRows, as_given
+        return DaskRows.of(matrix if _is_floating(matrix) else matrix.astype(np.float64))
+    if reads_in_blocks(matrix):
+        from mnpca.engines.file_rows import FileRows, as_given
 
-    rows = LocalRows(matrix)
-    return rows if floating else rows.kept(as_given, None, np.float64)
+        mapped = FileRows(matrix)
+        return mapped if _is_floating(matrix) else mapped.kept(as_given, None, "float64")
+    if isinstance(matrix, np.ndarray):
+        dtype = matrix.dtype if matrix.dtype.kind == "f" else np.float64
+        return ArrayRows(np.ascontiguousarray(matrix, dtype=dtype))
+    if is_foreign_array(matrix):
+        from mnpca.engines.device_rows import DeviceRows
+
+        return DeviceRows(matrix)
+    raise TypeError(f"No engine for a matrix of type {type(matrix).__name__}. Use a NumPy array.")
+
+
+def _is_floating(matrix: Any) -> bool:
+    return matrix.dtype in (np.float32, np.float64)

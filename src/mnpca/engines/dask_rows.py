@@ -1,8 +1,7 @@
 """Blocks of rows that Dask holds: on the threads of this process, or on the user's cluster.
 
-Every call is one Dask graph, run by whatever scheduler the user has set up. What is kept (`kept`,
-`mixed`) stays on the workers as persisted tasks, so Dask computes it anew where a worker is
-lost.
+Every call is one Dask graph, run by whatever scheduler the user has set up. What is kept stays on
+the workers as persisted tasks, so Dask computes it anew where a worker is lost.
 """
 
 import contextlib
@@ -12,12 +11,12 @@ from typing import Any
 
 import dask
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from dask.delayed import Delayed, delayed
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.rows import ROW_UNIT, LocalRows, scratch, used_columns
+from mnpca.engines.file_rows import FileRows, scratch, used_columns
+from mnpca.engines.rows import BLOCK, Rows, Where, add_up, block_rows
 from mnpca.engines.threads import slices
 
 # Its settings must be there before one of them is changed for a while: Dask would otherwise take
@@ -31,27 +30,16 @@ FAN_IN = 8
 AT_ONCE = 8
 
 
-class DaskRows:
-    """Row blocks as delayed objects; see `mnpca.engines.rows.Rows` for the methods.
+class DaskRows(Rows):
+    """Row blocks as delayed objects, with the number of rows of each."""
 
-    Parameters
-    ----------
-    blocks : list of Delayed
-        The blocks.
-    lengths : sequence of int
-        Rows of every block.
-    width : int
-        Columns.
-    dtype : numpy dtype
-        Type of the blocks.
-    """
-
-    def __init__(self, blocks: list[Delayed], lengths: Any, width: int, dtype: npt.DTypeLike):
+    def __init__(self, blocks: list[Delayed], lengths: Any, width: int, dtype: Any):
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
-        self.shape: tuple[int, int] = (int(bounds[-1]), width)
+        self.shape = (int(bounds[-1]), width)
         self.dtype = np.dtype(dtype)
         self.parts = [slice(int(a), int(b)) for a, b in pairwise(bounds)]
         self._starts = bounds[:-1]
+        self._numbers = {ends: number for number, ends in enumerate(pairwise(bounds.tolist()))}
         self._lengths = lengths
         self._blocks = blocks
 
@@ -62,44 +50,26 @@ class DaskRows:
         blocks = list(array.to_delayed().ravel())
         return cls(blocks, array.chunks[0], array.shape[1], array.dtype)
 
-    def map(self, function, shared, *along):  # noqa: D102 - see Rows
-        return _compute(self._calls(function, shared, along))
+    def map_groups(self, function, shared, groups, *along):
+        return _compute(self._calls(function, shared, groups, along))
 
-    def total(self, function, shared, *along):  # noqa: D102 - see Rows
-        return _compute([_tree(self._calls(function, shared, along))])[0]
+    def total_groups(self, function, shared, groups, *along):
+        return add_up(_compute([_tree(self._calls(function, shared, groups, along))]))
 
-    def map_groups(self, function, shared, groups, *along):  # noqa: D102 - see Rows
-        return _compute(self._group_calls(function, shared, groups, along))
-
-    def total_groups(self, function, shared, groups, *along):  # noqa: D102 - see Rows
-        return _compute([_tree(self._group_calls(function, shared, groups, along))])[0]
-
-    def map_two_groups(  # noqa: D102 - see Rows
-        self, function, shared, groups, other, other_groups, *along
-    ):
-        call, shared = delayed(function, pure=False), _share(shared)
-        pieces = zip(groups, other_groups, *along, strict=True)
-        return _compute(
-            [
-                call(self._gather(group), other._gather(other_group), shared, *rest)
-                for group, other_group, *rest in pieces
-            ]
-        )
-
-    def map_corners(self, function, shared, other, corners, *along):  # noqa: D102 - see Rows
+    def map_pairs(self, function, shared, other, pairs, *along):
         call, shared = delayed(function, pure=False), _share(shared)
         return _compute(
             [
-                call(self._blocks[b], other._blocks[c], shared, *rest)
-                for (b, c), *rest in zip(corners, *along, strict=True)
+                call(self._gather(first), other._gather(second), shared, *own)
+                for (first, second), *own in zip(pairs, *along, strict=True)
             ]
         )
 
-    def stream(self) -> Iterator[FloatArray]:  # noqa: D102 - see Rows
+    def stream(self) -> Iterator[FloatArray]:
         return (_compute([block])[0] for block in self._blocks)
 
-    def kept(self, function, shared, dtype):  # noqa: D102 - see Rows
-        blocks = self._calls(function, shared, ())
+    def kept(self, function, shared, dtype):
+        blocks = self._calls(function, shared, self.parts, ())
         if on_cluster():
             return DaskRows(_persist(blocks), self._lengths, self.shape[1], dtype)
         # Without workers to hold the blocks, a file does; some blocks at a time go there.
@@ -107,39 +77,42 @@ class DaskRows:
         for some in slices(len(blocks), AT_ONCE):
             for part, block in zip(self.parts[some], _compute(blocks[some]), strict=True):
                 matrix[part] = block
-        return LocalRows(matrix)
+        return FileRows(matrix)
 
-    def derived(self, width, function, shared, *along):  # noqa: D102 - see Rows
-        blocks = self._calls(function, shared, along)
+    def derived(self, width, function, shared, *along):
+        blocks = self._calls(function, shared, self.parts, self._cut(along))
         return DaskRows(blocks, self._lengths, width, self.dtype)
 
-    def mixed(self, mix, bounds):  # noqa: D102 - see Rows
-        parts = [used_columns(mix[a:b].astype(self.dtype)) for a, b in pairwise(bounds)]
-        groups, pieces = [used for used, _ in parts], [piece for _, piece in parts]
-        blocks = self._group_calls(_mix, None, groups, (pieces,))
-        return DaskRows(_persist(blocks), np.diff(bounds), self.shape[1], self.dtype)
-
-    def _calls(self, function: Any, shared: Any, along: Any) -> list[Delayed]:
-        call, shared = delayed(function, pure=False), _share(shared)
-        return [
-            call(block, shared, *(array[part] for array in along))
-            for block, part in zip(self._blocks, self.parts, strict=True)
+    def filtered(self, mix, rest):
+        width = self.shape[1]
+        mixed = [
+            used_columns(mix[part].astype(self.dtype))
+            for part in slices(mix.shape[0], block_rows(width))
         ]
+        groups, pieces = [used for used, _ in mixed], [piece for _, piece in mixed]
+        blocks = _persist(self._calls(_mix, None, groups, (pieces,)))
+        lengths = [piece.shape[0] for piece in pieces]
+        bounds = np.searchsorted(rest, [*self._starts, self.shape[0]])
+        others = [rest[a:b] for a, b in pairwise(bounds) if b > a]
+        blocks += [self._gather(group) for group in others]
+        return DaskRows(blocks, [*lengths, *map(len, others)], width, self.dtype)
 
-    def _group_calls(self, function: Any, shared: Any, groups: Any, along: Any) -> list[Delayed]:
+    def _calls(self, function: Any, shared: Any, groups: Any, along: Any) -> list[Delayed]:
         call, shared = delayed(function, pure=False), _share(shared)
         pieces = zip(groups, *along, strict=True)
-        return [call(self._gather(group), shared, *rest) for group, *rest in pieces]
+        return [call(self._gather(group), shared, *own) for group, *own in pieces]
 
-    def _gather(self, group: IntArray) -> Delayed:
-        """Return rows from all blocks, in the order of the group."""
-        block = np.searchsorted(self._starts, group, side="right") - 1
+    def _gather(self, where: Where) -> Delayed:
+        """Return a block, or rows from all blocks in the order of their numbers in `where`."""
+        if isinstance(where, slice):
+            return self._blocks[self._numbers[where.start, where.stop]]
+        block = np.searchsorted(self._starts, where, side="right") - 1
         take = delayed(_take, pure=False)
         pieces, places = [], []
         for b in np.unique(block):
             here = np.flatnonzero(block == b)
             places.append(here)
-            pieces.append(take(self._blocks[b], group[here] - self._starts[b]))
+            pieces.append(take(self._blocks[b], where[here] - self._starts[b]))
         return delayed(_assemble, pure=False)(pieces, np.argsort(np.concatenate(places)))
 
 
@@ -151,14 +124,14 @@ def on_cluster() -> bool:
 
 
 def _aligned(lengths: tuple[int, ...]) -> tuple[int, ...]:
-    """Return chunks that end at multiples of `ROW_UNIT`, unless chunks are smaller than that.
+    """Return chunks that end at multiples of `BLOCK`, unless chunks are smaller than that.
 
     Sums in float32 are over the same rows then whatever the chunks, and so is their rounding.
     """
-    if min(lengths[:-1], default=0) < ROW_UNIT:
+    if min(lengths[:-1], default=0) < BLOCK:
         return lengths
     ends = np.cumsum(lengths)
-    ends[:-1] = (ends[:-1] + ROW_UNIT // 2) // ROW_UNIT * ROW_UNIT
+    ends[:-1] = (ends[:-1] + BLOCK // 2) // BLOCK * BLOCK
     return tuple(
         int(length) for length in np.diff(np.unique(np.minimum(ends, ends[-1])), prepend=0)
     )
@@ -189,7 +162,7 @@ def _tree(terms: list[Delayed]) -> Delayed:
 
 
 def _add(terms: list[Any]) -> Any:
-    return sum(terms[1:], start=terms[0])
+    return sum(terms[1:], start=np.float64(0.0) + terms[0])
 
 
 def _mix(rows: FloatArray, _: None, mix: sp.csr_array) -> FloatArray:

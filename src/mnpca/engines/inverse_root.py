@@ -46,16 +46,10 @@ def largest_eigenvalue_bound(gram: Array) -> Array:
 def inverse_root(gram: Array, factors: list[float]) -> Array:
     """Return ``G^(-1/2)`` for a symmetric G >= 0, without a wait for the device.
 
-    Directions in which G is zero, as a residual has them where a signal was taken off, get a
-    large but bounded value: they take part in the products that grow, and in no others.
-
-    Parameters
-    ----------
-    gram : array of shape (m, m)
-        G.
-    factors : list of float
-        From `stretches`, for a lower bound on the nonzero eigenvalues as a share of
-        `largest_eigenvalue_bound`.
+    Directions in which G is zero, as a residual has them where a signal was taken off, get a large
+    but bounded value: they take part in the products that grow, and in no others. The factors are
+    those of `stretches`, for a lower bound on the nonzero eigenvalues as a share of
+    `largest_eigenvalue_bound`.
     """
     xp = namespace(gram)
     bound = largest_eigenvalue_bound(gram)

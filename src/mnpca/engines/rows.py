@@ -1,251 +1,373 @@
-"""A tall matrix as blocks of rows, and functions applied to them wherever the blocks are.
+"""A matrix as rows in blocks, and functions applied to them wherever the blocks are.
 
-The chunked engine is written once, against `Rows`. `LocalRows` reads blocks from an array, usually
-a memory-mapped file, and computes in this process; `mnpca.engines.dask_rows` leaves both to Dask.
-A function gets the rows of one block (or rows gathered from anywhere) as an ndarray, then one
-`shared` object, then its own share of each array in `along`.
+The engine and the Gram matrices of residuals are written once, against `Rows`. A function gets the
+rows of one block (or rows gathered from anywhere) as an array, then one `shared` object, then its
+own share of each array in `along`. `ArrayRows` is a NumPy array in memory; `device_rows`,
+`file_rows`, `dask_rows` and `sparse` have the others.
 """
 
 import functools
 import operator
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
+from mnpca.engines import _kernels
+from mnpca.engines.arrays import Array, astype, to_numpy
+from mnpca.engines.base import Pairs, Weights
 from mnpca.engines.threads import each, slices, stream
 
-#: Bytes of one block that is read from a file; a few of these are in memory per thread.
+#: Rows of a pass over a matrix in memory, and rows and columns of a tile in a search. Sums in
+#: float32 are over so many rows; the sums of these are in float64.
+BLOCK = 1024
+#: Bytes of a block of rows that are not in memory; a few of these are there per thread.
 BLOCK_BYTES = 16 * 2**20
-#: Blocks hold a multiple of this many rows, the length of a sum in float32.
-ROW_UNIT = 1024
+#: Components up to this size are multiplied out in one compiled loop, larger ones by BLAS.
+SMALL = 64
+#: With so many times more rows than columns the Gram matrix of the columns is formed.
+TALL = 4
 
 Function: TypeAlias = Callable[..., Any]
-Corner: TypeAlias = tuple[int, int]
+Where: TypeAlias = slice | IntArray
+"""Rows by number, or one of `Rows.parts`."""
 
 
-class Rows(Protocol):
-    """The rows of an n x m matrix in blocks."""
+class Rows(ABC):
+    """The rows of an n x m matrix Z in blocks."""
 
     shape: tuple[int, int]
-    dtype: np.dtype[Any]
+    dtype: Any
     parts: list[slice]
     """The rows of every block."""
+    matrix: Array = None
+    """Z, where it is one array."""
 
-    def map(self, function: Function, shared: Any, *along: Any) -> list[Any]:
-        """Return ``function(block, shared, ...)`` of every block."""
+    @property
+    def forms_rows(self) -> bool:
+        """Tell whether Gram matrices among rows are formed as arrays."""
+        return False
 
-    def total(self, function: Function, shared: Any, *along: Any) -> Any:
-        """Return the sum of ``function(block, shared, ...)`` over the blocks."""
+    @property
+    def forms_columns(self) -> bool:
+        """Tell whether Gram matrices among columns are formed as arrays."""
+        return True
 
+    @abstractmethod
     def map_groups(
-        self, function: Function, shared: Any, groups: list[IntArray], *along: Sequence[Any]
+        self, function: Function, shared: Any, groups: Sequence[Where], *along: Iterable[Any]
     ) -> list[Any]:
-        """Return ``function(rows of the group, shared, ...)`` of every group of row numbers.
+        """Return ``function(rows of the group, shared, ...)``; `along` has an object per group."""
 
-        `along` holds one object per group here.
-        """
-
+    @abstractmethod
     def total_groups(
-        self, function: Function, shared: Any, groups: list[IntArray], *along: Sequence[Any]
+        self, function: Function, shared: Any, groups: Sequence[Where], *along: Iterable[Any]
     ) -> Any:
-        """Return the sum of what `map_groups` lists."""
+        """Return the sum of what `map_groups` lists, in float64."""
 
-    def map_two_groups(
+    @abstractmethod
+    def map_pairs(
         self,
         function: Function,
         shared: Any,
-        groups: list[IntArray],
-        other: "Rows",
-        other_groups: list[IntArray],
-        *along: Sequence[Any],
+        other: Any,
+        pairs: Sequence[tuple[Where, Where]],
+        *along: Iterable[Any],
     ) -> list[Any]:
         """As `map_groups`, with rows of this matrix and rows of another one for every call."""
 
-    def map_corners(
-        self,
-        function: Function,
-        shared: Any,
-        other: "Rows",
-        corners: list[Corner],
-        *along: Sequence[Any],
-    ) -> list[Any]:
-        """Return ``function(block b, other's block c, shared, ...)`` for every corner (b, c).
-
-        `along` holds one object per corner. The corners come sorted.
-        """
-
+    @abstractmethod
     def stream(self) -> Iterator[FloatArray]:
-        """Yield the blocks in order."""
+        """Yield the blocks in order, as NumPy arrays."""
 
-    def kept(self, function: Function, shared: Any, dtype: npt.DTypeLike) -> "Rows":
+    @abstractmethod
+    def kept(self, function: Function, shared: Any, dtype: str) -> "Rows":
         """Return the rows ``function(rows, shared)``, computed once and kept."""
 
+    @abstractmethod
     def derived(self, width: int, function: Function, shared: Any, *along: Any) -> "Rows":
-        """Return the rows ``function(rows, shared, ...)``, computed whenever they are read."""
+        """Return the rows ``function(rows, shared, ...)`` of the given width."""
 
-    def mixed(self, mix: sp.csr_array, bounds: list[int]) -> "Rows":
-        """Return the rows ``mix Z`` for a sparse `mix`, in blocks with the given bounds."""
+    @abstractmethod
+    def filtered(self, mix: sp.csr_array, rest: IntArray) -> "Rows":
+        """Return the rows ``mix Z``, and then the rows `rest` (rising) of Z."""
+
+    def map(self, function: Function, shared: Any, *along: Any) -> list[Any]:
+        """Return ``function(block, shared, ...)`` of every block."""
+        return self.map_groups(function, shared, self.parts, *self._cut(along))
+
+    def total(self, function: Function, shared: Any, *along: Any) -> Any:
+        """Return the sum of ``function(block, shared, ...)`` over the blocks, in float64."""
+        return self.total_groups(function, shared, self.parts, *self._cut(along))
+
+    def total_weighted(self, function: Function, shared: Any, precision: Weights) -> Any:
+        """Return the sum of ``function(Z_g, (P Z)_g, shared)`` over groups g of rows."""
+        if not sp.issparse(precision):
+            return self.total(_weigh, (function, shared), self.beside(precision))
+        groups, blocks = component_groups(precision, block_rows(self.shape[1]))
+        return self.total_groups(_weigh, (function, shared), groups, blocks)
+
+    def beside(self, array: Any, dtype: str | None = None) -> Any:
+        """Return an array in the type of the rows, or a given one, where the rows are.
+
+        A sparse precision may stay as it is.
+        """
+        return array if sp.issparse(array) else np.asarray(array, dtype=dtype or self.dtype)
+
+    def rescaled(self, weights: FloatArray) -> "Rows":
+        """Return the rows, each multiplied by its weight; a matrix in memory is changed."""
+        return self.derived(self.shape[1], _rescale, None, weights.astype(self.dtype))
+
+    def products(self, other: Any, i: IntArray, j: IntArray) -> FloatArray:
+        """Return ``z_i' w_j`` of the listed pairs, w the rows of another matrix."""
+        order = np.lexsort((j, i))
+        pairs, places = [], []
+        for part in slices(len(order), block_rows(self.shape[1])):
+            first, a = np.unique(i[order[part]], return_inverse=True)
+            second, b = np.unique(j[order[part]], return_inverse=True)
+            pairs.append((first, second))
+            places.append((a, b))
+        found = self.map_pairs(_pair_products, None, other, pairs, places)
+        values = np.empty(len(i))
+        values[order] = np.concatenate([*found, np.zeros(0)])
+        return values
+
+    def blocks(
+        self, other: Any, order: IntArray, bounds: IntArray, offsets: IntArray
+    ) -> FloatArray:
+        """Return diagonal blocks of ``Z W'``; see `mnpca.engines.base.Gram.component_blocks`."""
+        pairs, pieces = [], []
+        for a, b in pairwise(
+            np.searchsorted(bounds, [0, *cut(bounds[1:], block_rows(self.shape[1]))])
+        ):
+            items, own = order[bounds[a] : bounds[b]], slice(a, b + 1)
+            pairs.append((items, items))
+            pieces.append(
+                (np.arange(len(items)), bounds[own] - bounds[a], offsets[own] - offsets[a])
+            )
+        found = self.map_pairs(_component_blocks, None, other, pairs, pieces)
+        return np.concatenate([*found, np.zeros(0)])
+
+    def large_products(
+        self, other: Any, level: float, n_rows: int, extra: sp.csr_array | None
+    ) -> Pairs:
+        """Return the entries above the diagonal of ``Z W' + extra`` with ``|entry| > level``.
+
+        Only the first `n_rows` rows are searched. One tile at a time is formed.
+        """
+        pairs, corners = [], []
+        strips: dict[int, Any] = {}
+        for part in self.parts:
+            if part.start >= n_rows:
+                break
+            strips[part.start] = None if extra is None else extra[part].tocsc()
+            for across in other.parts:
+                if across.stop > part.start:
+                    pairs.append((part, across))
+                    corners.append((part.start, across.start))
+        shared = (level, n_rows, strips)
+        return joined(self.map_pairs(_large_products, shared, other, pairs, corners))
+
+    def _cut(self, along: Iterable[Any]) -> list[list[Any]]:
+        return [[array[part, ...] for part in self.parts] for array in along]
 
 
-class LocalRows:
-    """Rows of an array, read block by block in the threads of `worker_threads`."""
+class LocalRows(Rows):
+    """Rows that this process reads, in the threads of `worker_threads`."""
 
-    in_memory = False
-    """Whether rows are cheap to read anew, so that what is derived from them is never stored."""
+    @abstractmethod
+    def read(self, where: Where) -> Array:
+        """Return rows."""
 
-    def __init__(self, matrix: FloatArray):
-        self.shape: tuple[int, int] = (int(matrix.shape[0]), int(matrix.shape[1]))
-        self.dtype = matrix.dtype
-        self.parts = slices(len(matrix), block_rows(matrix.shape[1]))
-        self._matrix = matrix
+    def map_groups(self, function, shared, groups, *along):
+        return each(self._on_group(function, shared), zip(groups, *along, strict=True))
 
-    def read(self, where: slice | IntArray) -> FloatArray:
-        """Return rows; a slice of them without a copy."""
-        return np.asarray(self._matrix[where])
+    def total_groups(self, function, shared, groups, *along):
+        return add_up(stream(self._on_group(function, shared), zip(groups, *along, strict=True)))
 
-    def map(self, function, shared, *along):  # noqa: D102 - see Rows
-        return each(self._on_part(function, shared, along), self.parts)
+    def map_pairs(self, function, shared, other, pairs, *along):
+        def call(piece: Any) -> Any:
+            (first, second), *own = piece
+            return function(self.read(first), other.read(second), shared, *own)
 
-    def total(self, function, shared, *along):  # noqa: D102 - see Rows
-        return _sum(stream(self._on_part(function, shared, along), self.parts))
+        return each(call, zip(pairs, *along, strict=True))
 
-    def map_groups(self, function, shared, groups, *along):  # noqa: D102 - see Rows
-        call = self._on_group(function, shared)
-        return each(call, zip(groups, *along, strict=True))
-
-    def total_groups(self, function, shared, groups, *along):  # noqa: D102 - see Rows
-        call = self._on_group(function, shared)
-        return _sum(stream(call, zip(groups, *along, strict=True)))
-
-    def map_two_groups(  # noqa: D102 - see Rows
-        self, function, shared, groups, other, other_groups, *along
-    ):
-        def call(piece):
-            group, other_group, *rest = piece
-            return function(self.read(group), other.read(other_group), shared, *rest)
-
-        return each(call, zip(groups, other_groups, *along, strict=True))
-
-    def map_corners(self, function, shared, other, corners, *along):  # noqa: D102 - see Rows
-        strips: dict[int, list[tuple[Any, ...]]] = {}
-        for (b, c), *rest in zip(corners, *along, strict=True):
-            strips.setdefault(b, []).append((c, *rest))
-
-        def search(b: int) -> list[Any]:
-            block = self.read(self.parts[b])  # once for the whole strip
-            return [
-                function(block, other.read(other.parts[c]), shared, *rest) for c, *rest in strips[b]
-            ]
-
-        return [result for strip in each(search, strips) for result in strip]
-
-    def stream(self):  # noqa: D102 - see Rows
-        return map(self.read, self.parts)
-
-    def kept(self, function, shared, dtype):  # noqa: D102 - see Rows
-        if self.in_memory:
-            return DerivedRows(self, self.shape[1], function, shared, (), dtype)
-        matrix = scratch(self.shape, dtype)
-
-        def fill(part: slice) -> None:
-            matrix[part] = function(self.read(part), shared)
-
-        each(fill, self.parts)
-        return LocalRows(matrix)
-
-    def derived(self, width, function, shared, *along):  # noqa: D102 - see Rows
-        return DerivedRows(self, width, function, shared, along)
-
-    def mixed(self, mix, bounds):  # noqa: D102 - see Rows
-        rows = _MixedRows(self, mix, bounds)
-        return rows.kept(as_given, None, self.dtype)
-
-    def _on_part(self, function: Function, shared: Any, along: Sequence[Any]) -> Function:
-        return lambda part: function(self.read(part), shared, *(array[part] for array in along))
+    def stream(self):
+        return (to_numpy(self.read(part)) for part in self.parts)
 
     def _on_group(self, function: Function, shared: Any) -> Function:
         return lambda piece: function(self.read(piece[0]), shared, *piece[1:])
 
 
-class DerivedRows(LocalRows):
-    """Rows computed from other rows at every reading: nothing of their size is stored."""
+class ArrayRows(LocalRows):
+    """A NumPy array in memory. What is derived from it is computed at once."""
 
-    def __init__(
-        self,
-        base: LocalRows,
-        width: int,
-        function: Function,
-        shared: Any,
-        along: Sequence[Any],
-        dtype: npt.DTypeLike = None,
-    ):
-        self.shape = (base.shape[0], width)
-        self.dtype = base.dtype if dtype is None else np.dtype(dtype)
-        self.parts = base.parts
-        self.in_memory = base.in_memory
-        self._base = base
-        self._function = function
-        self._shared = shared
-        self._along = along
+    def __init__(self, matrix: Array):
+        self.matrix = matrix
+        self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+        self.dtype = matrix.dtype
+        self.parts = slices(self.shape[0], BLOCK)
 
-    def read(self, where: slice | IntArray) -> FloatArray:
-        """Return rows."""
-        along = (array[where] for array in self._along)
-        rows: FloatArray = self._function(self._base.read(where), self._shared, *along)
-        return rows
+    @property
+    def forms_columns(self) -> bool:
+        return self.shape[0] >= TALL * self.shape[1]
+
+    def transposed(self) -> "ArrayRows":
+        """Return the columns as rows."""
+        return type(self)(self.matrix.T)
+
+    def read(self, where):
+        return self.matrix[where]
+
+    def kept(self, function, shared, dtype):
+        return self._computed(self.shape[1], dtype, function, shared)
+
+    def derived(self, width, function, shared, *along):
+        return self._computed(width, self.dtype, function, shared, *along)
+
+    def _computed(
+        self, width: int, dtype: Any, function: Function, shared: Any, *along: Any
+    ) -> Any:
+        out = np.empty((self.shape[0], width), dtype)
+
+        def fill(piece: Any) -> None:
+            part, *own = piece
+            out[part] = function(self.matrix[part], shared, *own)
+
+        each(fill, zip(self.parts, *self._cut(along), strict=True))
+        return ArrayRows(out)
+
+    def filtered(self, mix, rest):
+        n_mixed = mix.shape[0]
+        out = np.empty((n_mixed + len(rest), self.shape[1]), self.dtype)
+        out[:n_mixed] = mix.astype(self.dtype) @ self.matrix
+        out[n_mixed:] = self.matrix[rest]
+        return ArrayRows(out)
+
+    def rescaled(self, weights):
+        self.matrix *= weights.astype(self.dtype)[:, None]
+        return self
+
+    def products(self, other, i, j):
+        return np.asarray(_kernels.pair_dots(self.matrix, other.matrix, i, j))
+
+    def blocks(self, other, order, bounds, offsets):
+        return _component_blocks(self.matrix, other.matrix, None, (order, bounds, offsets))
 
 
-class _MixedRows(LocalRows):
-    """Sparse mixtures of other rows, computed at every reading."""
-
-    def __init__(self, base: LocalRows, mix: sp.csr_array, bounds: list[int]):
-        self.shape = (mix.shape[0], base.shape[1])
-        self.dtype = base.dtype
-        self.parts = [slice(a, b) for a, b in pairwise(bounds)]
-        self.in_memory = base.in_memory
-        self._base = base
-        self._mix = mix
-
-    def read(self, where: slice | IntArray) -> FloatArray:
-        """Return rows."""
-        used, mix = used_columns(self._mix[where].astype(self.dtype))
-        return np.asarray(mix @ self._base.read(used))
+def add_up(terms: Iterable[Any]) -> Any:
+    """Add up arrays, or numbers, in float64."""
+    terms = iter(terms)
+    first = next(terms)
+    # The first one may be a temporary in float64 already.
+    first = first if isinstance(first, float) else astype(first, "float64")
+    return functools.reduce(operator.iadd, terms, first)
 
 
-def used_columns(matrix: sp.csr_array) -> tuple[IntArray, sp.csr_array]:
-    """Return the columns of a sparse matrix that have an entry, and the matrix of these."""
-    used, place = np.unique(matrix.indices, return_inverse=True)
-    shape = (matrix.shape[0], len(used))
-    return used, sp.csr_array((matrix.data, place, matrix.indptr), shape=shape)
+def joined(found: Sequence[Pairs]) -> Pairs:
+    """Return several lists of entries as one."""
+    nobody = np.zeros(0, np.int64)
+    lists = zip(Pairs(nobody, nobody, np.zeros(0)), *found, strict=True)
+    return Pairs(*(np.concatenate(parts) for parts in lists))
 
 
 def block_rows(width: int) -> int:
-    """Return how many rows of float32 numbers make a block."""
-    units = BLOCK_BYTES // (4 * max(width, 1) * ROW_UNIT)
-    return max(int(units), 1) * ROW_UNIT
+    """Return how many rows of float32 numbers make a block that is not in memory."""
+    units = BLOCK_BYTES // (4 * max(width, 1) * BLOCK)
+    return max(int(units), 1) * BLOCK
 
 
-def scratch(shape: tuple[int, int], dtype: npt.DTypeLike) -> FloatArray:
-    """Return an array in a nameless file in the folder for temporary files.
+def component_groups(
+    precision: sp.csr_array, length: int
+) -> tuple[list[IntArray], list[sp.csr_array]]:
+    """Cut items into groups of about `length` that hold whole components of a graph.
 
-    The file goes with the array, or with the process.
+    Returns the items of every group and the precision among them: with all of a component at
+    hand, products with the precision need no other rows.
     """
-    if 0 in shape:
-        return np.empty(shape, dtype)
-    with tempfile.TemporaryFile(prefix="mnpca-") as file:
-        return np.memmap(file, dtype, "w+", shape=shape)
+    label = label_components(precision)
+    order = np.argsort(label, kind="stable")
+    ordered = precision[order][:, order]
+    ends = np.flatnonzero(np.diff(label[order], append=-1)) + 1
+    pieces = [slice(a, b) for a, b in pairwise([0, *cut(ends, length)])]
+    return [order[piece] for piece in pieces], [ordered[piece][:, piece] for piece in pieces]
 
 
-def as_given(rows: FloatArray, _: None) -> FloatArray:
-    """Return the rows; whoever keeps them may change their type."""
-    return rows
+def cut(ends: IntArray, length: int) -> list[int]:
+    """Choose from the ends of consecutive runs those where groups of at most `length` items end.
+
+    A run that is longer is a group of its own.
+    """
+    chosen: list[int] = []
+    start = 0
+    while len(ends) > 0 and start < ends[-1]:
+        first = int(np.searchsorted(ends, start, side="right"))
+        last = int(np.searchsorted(ends, start + length, side="right")) - 1
+        start = int(ends[max(first, last)])
+        chosen.append(start)
+    return chosen
 
 
-def _sum(terms: Any) -> Any:
-    return functools.reduce(operator.iadd, terms)
+def _weigh(rows: Array, task: tuple[Function, Any], precision: Any) -> Any:
+    function, shared = task
+    if sp.issparse(precision):
+        return function(rows, precision.astype(rows.dtype) @ rows, shared)
+    return function(rows, precision[:, None] * rows, shared)
+
+
+def _rescale(rows: FloatArray, _: None, weights: FloatArray) -> FloatArray:
+    return rows * weights[:, None]
+
+
+def _pair_products(
+    left: FloatArray, right: FloatArray, _: None, places: tuple[IntArray, IntArray]
+) -> FloatArray:
+    return np.asarray(_kernels.pair_dots(left, right, *places))
+
+
+def _component_blocks(
+    left: FloatArray, right: FloatArray, _: None, piece: tuple[IntArray, IntArray, IntArray]
+) -> FloatArray:
+    order, bounds, offsets = piece
+    flat = np.zeros(offsets[-1])
+    _kernels.small_blocks(left, right, order, bounds, offsets, SMALL, flat)
+    for c in np.flatnonzero(np.diff(bounds) > SMALL):
+        items = order[bounds[c] : bounds[c + 1]]
+        product = (left[items] @ right[items].T).astype(np.float64)
+        flat[offsets[c] : offsets[c + 1]] = ((product + product.T) / 2).ravel()
+    return flat
+
+
+def _large_products(
+    left: FloatArray, right: FloatArray, shared: tuple[float, int, Any], corner: tuple[int, int]
+) -> Pairs:
+    level, n_rows, strips = shared
+    found: list[Pairs] = []
+    for a in slices(min(len(left), n_rows - corner[0]), BLOCK):
+        for c in slices(len(right), BLOCK):
+            i, j = corner[0] + a.start, corner[1] + c.start
+            if j + BLOCK <= i:  # below the diagonal
+                continue
+            tile = left[a] @ right[c].T
+            strip = strips[corner[0]]
+            if strip is not None:
+                part = strip[a, j : j + tile.shape[1]].tocoo()
+                tile[part.coords] += part.data.astype(tile.dtype)
+            found.append(_pick(tile, i, j, level))
+    return joined(found)
+
+
+def _pick(tile: FloatArray, i0: int, j0: int, level: float) -> Pairs:
+    """Return the large entries of one tile whose first entry is (i0, j0)."""
+    count = capacity = 60 * BLOCK
+    while count >= capacity:
+        capacity = count + 1
+        i, j = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+        value = np.empty(capacity)
+        count = _kernels.pick_large(tile, i0, j0, level, i, j, value)
+    return Pairs(i[:count].copy(), j[:count].copy(), value[:count].copy())

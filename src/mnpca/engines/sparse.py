@@ -13,15 +13,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines import _sparse_kernels as kernels
-from mnpca.engines import _thin_kernels as thin_kernels
+from mnpca.engines import _kernels as kernels
 from mnpca.engines import thin
 from mnpca.engines.base import Gram, Weights
-from mnpca.engines.chunked import ChunkedEngine
-from mnpca.engines.chunked_gram import MixedGram, RowGram
-from mnpca.engines.formed_gram import FormedGram
-from mnpca.engines.rows import LocalRows, Rows, block_rows
-from mnpca.engines.sparse_part import add_sparse_blocks, component_pairs, sparse_entries
+from mnpca.engines.engine import RowsEngine
+from mnpca.engines.file_rows import LazyRows
+from mnpca.engines.gram import (
+    FactorGram,
+    FormedGram,
+    add_sparse_blocks,
+    component_pairs,
+    sparse_entries,
+)
+from mnpca.engines.rows import Rows, Where, block_rows
 from mnpca.engines.threads import each, slices, stream
 
 #: Gram matrices of up to this many columns are formed.
@@ -30,15 +34,10 @@ FORMED = 4096
 PAIRS = 2**16
 
 
-class SparseRows(LocalRows):
+class SparseRows(LazyRows):
     """Rows of a CSR array, ``(y - offset) / scale``, dense while they are read.
 
-    Parameters
-    ----------
-    matrix : csr_array of shape (n, p)
-        Y.
-    offset, scale : arrays, optional
-        Of the columns, or with `by_row` of the rows. Rows are float32 then.
+    Offset and scale are of the columns, or with `by_row` of the rows; with them rows are float32.
     """
 
     in_memory = True
@@ -60,8 +59,7 @@ class SparseRows(LocalRows):
         self._by_row = by_row
         self._matrix = matrix
 
-    def read(self, where: slice | IntArray) -> FloatArray:
-        """Return rows as a dense array."""
+    def read(self, where: Where) -> FloatArray:
         rows = np.arange(self.shape[0])[where]
         dense = np.empty((len(rows), self.shape[1]), self.dtype)
         kernels.dense_rows(
@@ -70,15 +68,10 @@ class SparseRows(LocalRows):
         return dense
 
 
-class SparseEngine(ChunkedEngine):
+class SparseEngine(RowsEngine):
     """Everything that MNPCA's loops ask of a sparse matrix ``(y_ij - offset_j) / scale_j``.
 
-    Parameters
-    ----------
-    matrix : sparse matrix or array of shape (n, p)
-        Y, kept without a copy where it is CSR with each entry stored once.
-    offset, scale : arrays of shape (p,), optional
-        Of the columns; together or not at all.
+    The matrix is kept without a copy where it is CSR with each entry stored once.
     """
 
     def __init__(
@@ -97,32 +90,26 @@ class SparseEngine(ChunkedEngine):
         super().__init__(SparseRows(matrix, offset, scale))
 
     def extremes(self) -> tuple[float, float]:
-        """Return the smallest and the largest entry of Y; not a number where any is none."""
         return float(self.matrix.min()), float(self.matrix.max())
 
     def column_means(self) -> FloatArray:
-        """Return the mean row of Y."""
         return self._column_sums(lambda values, _: values) / self.shape[0]
 
     def column_mean_squares(self, offset: FloatArray) -> FloatArray:
-        """Return the mean of ``(y_ij - offset_j)^2`` of every column j of Y."""
         n = self.shape[0]
         squares = self._column_sums(lambda values, cols: (values - offset[cols]) ** 2)
         zeros = n - self._column_sums(lambda values, _: np.ones(len(values)))
         return (squares + zeros * offset**2) / n
 
     def standardized(self, offset: FloatArray, scale: FloatArray) -> "SparseEngine":
-        """Return an engine of ``(y_ij - offset_j) / scale_j``; the matrix is shared."""
         return SparseEngine(self.matrix, offset, scale)
 
     def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
-        """Return the entries of the given rows and columns in float64."""
         offset, scale = (None if each is None else each[cols] for each in self._given)
         part = SparseRows(sp.csr_array(self.matrix[rows][:, cols]), offset, scale)
         return part.read(slice(None)).astype(np.float64)
 
     def times(self, right: FloatArray) -> FloatArray:
-        """Return the product with a thin V."""
         right = right / self._scale[:, None]
         product = self._stored_times(right)
         if self._offset.any():
@@ -130,13 +117,11 @@ class SparseEngine(ChunkedEngine):
         return product
 
     def transposed_times(self, left: FloatArray) -> FloatArray:
-        """Return the product of the transpose with a thin U."""
         product = self._stored_transposed_times(left)
         product -= np.outer(self._offset, left.sum(axis=0))
         return product / self._scale[:, None]
 
     def weighted_norm(self, row_precision: Weights, col_precision: Weights) -> float:
-        """Return ``tr(A Y B Y')``."""
         n, p = self.shape
         no_thin = np.zeros((n, 0))
         items = self._row_items(no_thin, np.zeros((p, 0)), col_precision, no_thin, np.zeros((0, 0)))
@@ -145,13 +130,11 @@ class SparseEngine(ChunkedEngine):
         return float(entries.data @ items.products(row, items, col))
 
     def row_gram(self, left, right, col_precision, thin, spread) -> "SparseGram":
-        """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
-        rows = super().row_gram(left, right, col_precision, thin, spread)
+        rows: Any = super().row_gram(left, right, col_precision, thin, spread)
         items = self._row_items(left, right, col_precision, thin, spread)
-        return SparseGram(rows.left, rows.right, items)
+        return SparseGram(rows._left, rows._right, (items, items))
 
     def col_gram(self, left, right, row_precision, thin, spread) -> Gram:
-        """Return ``R' A R + thin spread thin'`` among columns, R = Y - left right'."""
         long_left, long_right = self._with_means(left, right)
         weighted = np.asarray(_matrix(row_precision) @ long_left)
         crossed = self._stored_transposed_times(weighted) / self._scale[:, None]
@@ -162,13 +145,13 @@ class SparseEngine(ChunkedEngine):
             products += long_right @ inner @ long_right.T + thin @ spread @ thin.T
             products -= crossed @ long_right.T
             products -= long_right @ crossed.T
-            return FormedGram((products + products.T) / 2)
+            return FormedGram.of(products)
         columns = sp.csr_array(self.matrix.T)
-        engine = ChunkedEngine(SparseRows(columns, *self._given, by_row=True))
-        rows = engine.row_gram(right, left, row_precision, thin, spread)
+        engine = RowsEngine(SparseRows(columns, *self._given, by_row=True))
+        rows: Any = engine.row_gram(right, left, row_precision, thin, spread)
         factors, core = _factors(crossed, long_right, inner, thin, spread)
         items = SparseItems(columns, _matrix(row_precision), factors, core, 1.0 / self._scale)
-        return SparseGram(rows.left, rows.right, items)
+        return SparseGram(rows._left, rows._right, (items, items))
 
     def _row_items(self, left, right, col_precision, thin, spread) -> "SparseItems":
         """Return the rows of the residual in the metric B, with thin columns beside them."""
@@ -193,7 +176,7 @@ class SparseEngine(ChunkedEngine):
         product = np.empty((self.shape[0], right.shape[1]))
 
         def fill(part: slice) -> None:
-            thin_kernels.csr_times(*_parts(self.matrix), right, part.start, part.stop, product)
+            kernels.csr_times(*_parts(self.matrix), right, part.start, part.stop, product)
 
         each(fill, slices(self.shape[0], thin.ROWS))
         return product
@@ -203,9 +186,7 @@ class SparseEngine(ChunkedEngine):
 
         def partial(part: slice) -> FloatArray:
             total = np.zeros((self.shape[1], left.shape[1]))
-            thin_kernels.csr_transposed_times(
-                *_parts(self.matrix), left, part.start, part.stop, total
-            )
+            kernels.csr_transposed_times(*_parts(self.matrix), left, part.start, part.stop, total)
             return total
 
         return np.asarray(sum(each(partial, slices(self.shape[0], thin.ROWS))))
@@ -239,19 +220,7 @@ class SparseEngine(ChunkedEngine):
 
 
 class SparseItems:
-    """Items with products ``c_i c_j s_i' B s_j + f_i' J f_j``.
-
-    Parameters
-    ----------
-    matrix : csr_array of shape (q, m)
-        Rows s.
-    metric : csr_array of shape (m, m)
-        B.
-    factors, core : arrays of shape (q, k) and (k, k)
-        Rows f, and J.
-    scale : array of shape (q,)
-        c.
-    """
+    """Items with products ``c_i c_j s_i' B s_j + f_i' J f_j``: sparse s, thin f, scales c."""
 
     def __init__(
         self,
@@ -296,65 +265,44 @@ class SparseItems:
         )
 
 
-class SparseGram(RowGram):
-    """The Gram matrix of sparse items: single entries from the nonzeros, searches by dense tiles.
-
-    See `mnpca.engines.base.Gram` for the methods.
-    """
-
-    def __init__(self, left: Rows, right: Rows, items: SparseItems):
-        super().__init__(left, right)
-        self._items = items
-
-    def diagonal(self) -> FloatArray:
-        """Return the diagonal without `extra`."""
-        every = np.arange(self.size)
-        return self._items.products(every, self._items, every)
-
-    def rescale(self, weights: FloatArray) -> None:
-        """Multiply row and column i by ``weights[i]``."""
-        super().rescale(weights)
-        self._items = self._items.rescaled(weights)
-
-    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Return the listed entries."""
-        return self._items.products(i, self._items, j) + sparse_entries(self.extra, i, j)
-
-    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
-        """Return the diagonal blocks of the components, one after the other in a flat array."""
-        i, j = component_pairs(order, bounds, offsets)
-        flat = self._items.products(i, self._items, j)
-        add_sparse_blocks(self.extra, order, bounds, offsets, flat)
-        return flat
-
-    def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "SparseMixedGram":
-        """Return the leading rows of ``N G N' + extra``, N the rows of `mix` and then `rest`."""
-        return SparseMixedGram(self.left, self.right, mix, rest, extra, self._items)
-
-
-class SparseMixedGram(MixedGram):
-    """As `MixedGram`, of sparse items."""
+class SparseGram(FactorGram):
+    """The Gram matrix of sparse items: entries from the nonzeros, searches by dense tiles."""
 
     def __init__(
         self,
         left: Rows,
         right: Rows,
-        mix: sp.csr_array,
-        rest: IntArray,
-        extra: sp.csr_array,
-        items: SparseItems,
+        items: tuple[SparseItems, SparseItems],
+        extra: sp.csr_array | None = None,
     ):
-        super().__init__(left, right, mix, rest, extra)
-        self._items, self._mixed = items, items.mixed(mix)
+        super().__init__(left, right, extra)
+        self._items = items
+
+    def diagonal(self) -> FloatArray:
+        every = np.arange(self.size)
+        return self._products(every, every)
+
+    def rescale(self, weights: FloatArray) -> None:
+        super().rescale(weights)
+        rescaled = self._items[0].rescaled(weights)
+        self._items = (rescaled, rescaled)
 
     def entries(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Return the listed entries, i among the mixed rows."""
-        values = np.empty(len(i))
-        inside = j < self._n_mixed
-        values[inside] = self._mixed.products(i[inside], self._mixed, j[inside])
-        others = self._rest[j[~inside] - self._n_mixed]
-        values[~inside] = self._mixed.products(i[~inside], self._items, others)
-        return np.asarray(values + sparse_entries(self.extra, i, j))
+        return self._products(i, j) + sparse_entries(self.extra, i, j)
+
+    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
+        flat = self._products(*component_pairs(order, bounds, offsets))
+        add_sparse_blocks(self.extra, order, bounds, offsets, flat)
+        return flat
+
+    def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "SparseGram":
+        rows = super().filtered(mix, rest, extra)
+        units = sp.eye_array(self.size, format="csr")[rest]
+        items = [self._items[0].mixed(each) for each in (mix, sp.vstack([mix, units]))]
+        return SparseGram(rows._left, rows._right, (items[0], items[1]), extra)
+
+    def _products(self, i: IntArray, j: IntArray) -> FloatArray:
+        return self._items[0].products(i, self._items[1], j)
 
 
 def _factors(

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines import _thin_kernels as kernels
+from mnpca.engines import _kernels as kernels
 from mnpca.engines.threads import each, slices
 
 #: Rows of a slice; shorter arrays are multiplied in one go.

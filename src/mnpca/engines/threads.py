@@ -23,10 +23,7 @@ _pool: ContextVar[ThreadPoolExecutor | None] = ContextVar("pool", default=None)
 def worker_threads(n_jobs: int | None = None) -> Iterator[None]:
     """Compute in `n_jobs` threads inside the block; results do not depend on the number.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        None takes as many as the environment gives to BLAS (``OMP_NUM_THREADS`` and the like).
+    None takes as many as the environment gives to BLAS (``OMP_NUM_THREADS`` and the like).
     """
     if n_jobs is None:
         found = [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]

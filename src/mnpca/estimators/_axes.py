@@ -9,9 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from mnpca._typing import FloatArray, PathLike
-from mnpca.estimators._input import check_magnitude, check_variation, without_marks
-from mnpca.estimators._progress import ProgressMixin
-from mnpca.estimators._saving import SaveMixin
+from mnpca.estimators._files import ProgressMixin, SaveMixin
+from mnpca.estimators._input import check_values, without_marks
 from mnpca.solvers.progress import Report, negated
 from mnpca.solvers.tensor.fit import TensorFit
 
@@ -93,8 +92,7 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
         if X.size == 0:
             raise ValueError(f"X holds no entries: its shape is {X.shape}.")
         if reset:
-            check_magnitude(X)
-            check_variation(X)
+            check_values(X.reshape(len(X), -1))
         elif X.shape[1:] != self.shape_[1:]:
             raise ValueError(
                 f"X has slices of shape {X.shape[1:]}, but {type(self).__name__} was fitted to "

@@ -22,6 +22,7 @@ from mnpca.estimators._array_api import (
     training_moments,
 )
 from mnpca.estimators._edges import noise_graph
+from mnpca.estimators._files import ProgressMixin, SaveMixin
 from mnpca.estimators._input import (
     check_no_missing,
     check_output,
@@ -37,8 +38,6 @@ from mnpca.estimators._input import (
     validate_training,
     without_marks,
 )
-from mnpca.estimators._progress import ProgressMixin
-from mnpca.estimators._saving import SaveMixin
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import (
     RowModel,
@@ -161,20 +160,9 @@ class MatrixNormalEstimator(
     ) -> None:
         """Set the fitted attributes that all estimators share.
 
-        Parameters
-        ----------
-        X : array of shape (n, p)
-            Training matrix.
-        mean : array of shape (p,)
-            Estimated mean row (zeros when the fit does not center).
-        low_rank : LowRank
-            Factors of the denoised training matrix, the mean left out.
-        components : array of shape (k, p)
-            Loadings W', orthonormal in the metric B, signs fixed.
-        singular_values : array of shape (k,)
-            Generalized singular values.
-        row_precision, col_precision : arrays, sparse arrays or LinearOperators
-            A and B; estimates in the gauge ``logdet A = 0``, given metrics as they are.
+        The mean is zero where the fit does not center, and left out of `low_rank`. Components are
+        orthonormal in the metric B; precisions are in the gauge ``logdet A = 0``, given metrics as
+        they are.
         """
         self.mean_ = mean
         self.low_rank_ = low_rank
@@ -369,10 +357,6 @@ class MatrixNormalEstimator(
             none); edges carry ``precision`` and ``partial_correlation``.
         """
         return noise_graph(self, side)
-
-
-def _dense(X: Any) -> Any:
-    return X.toarray() if sp.issparse(X) else X
 
 
 def _as_stored(precision: Any) -> Any:

@@ -13,13 +13,7 @@ from sklearn.utils.validation import validate_data
 from mnpca._typing import FloatArray, RandomState
 from mnpca.engines import engine_for, is_dask
 from mnpca.engines.arrays import is_foreign_array, namespace
-from mnpca.engines.base import Engine
 from mnpca.estimators._array_api import check_finite
-
-SAME_ROWS = (
-    "All rows of X are the same, so there is neither signal nor noise to estimate. "
-    "Check how X was read."
-)
 
 
 def validate_training(
@@ -30,12 +24,6 @@ def validate_training(
     Sets ``n_features_in_``, ``feature_names_in_`` and, where X has names for its rows,
     ``sample_names_in_``. With `allow_nan`, NaN marks missing values. The result may share memory
     with X: a fit must never write to it.
-
-    Raises
-    ------
-    ValueError
-        If X has fewer than two rows, missing or infinite values, no variation at all, or values
-        so large or small that their squares cannot be represented.
     """
     names = _sample_names(X)
     X = without_marks(X, keep_sparse=accept_sparse)
@@ -55,9 +43,7 @@ def validate_training(
         estimator.sample_names_in_ = names
     elif hasattr(estimator, "sample_names_in_"):
         del estimator.sample_names_in_
-    known = _with_means(X) if allow_nan and not sp.issparse(X) else X
-    check_magnitude(known)
-    check_variation(known)
+    check_values(_with_means(X) if allow_nan and not sp.issparse(X) else X)
     return X
 
 
@@ -160,13 +146,7 @@ def validate_outside(estimator: Any, X: Any) -> Any:
             f"Found array with {n} sample(s) and {p} feature(s) (shape={(n, p)}) while a minimum "
             f"of 2 samples and 1 feature is required by {type(estimator).__name__}."
         )
-    engine = engine_for(X)
-    extremes = engine.extremes()
-    check_finite(extremes)
-    dtype = str(X.dtype).rpartition(".")[2]
-    _check_largest(max(abs(value) for value in extremes), dtype if "float" in dtype else "float64")
-    if _same_rows(engine):
-        raise ValueError(SAME_ROWS)
+    check_values(X)
     for name in ("feature_names_in_", "sample_names_in_"):
         if hasattr(estimator, name):
             delattr(estimator, name)
@@ -231,55 +211,33 @@ def _sample_names(X: Any) -> Any:
     return np.array([str(name) for name in names], dtype=object)
 
 
-def check_magnitude(X: Any) -> None:
-    """Refuse a matrix whose second and third powers overflow or vanish."""
-    # Two passes over X without a temporary of its size, which np.abs would make.
-    _check_largest(max(abs(float(X.max())), abs(float(X.min()))), X.dtype.name)
+def check_values(X: Any) -> None:
+    """Refuse a matrix whose third powers overflow or vanish, and one whose rows are all the same.
 
-
-def _check_largest(largest: float, dtype: str) -> None:
-    limits = np.finfo(dtype)
+    No temporary of its size is made.
+    """
+    engine = engine_for(X)
+    extremes = engine.extremes()
+    check_finite(extremes)
+    largest, dtype = max(abs(value) for value in extremes), str(X.dtype).rpartition(".")[2]
+    nothing = "so there is neither signal nor noise to estimate. Check how X was read."
     if largest == 0:
-        raise ValueError(
-            "X is zero everywhere, so there is neither signal nor noise to estimate. "
-            "Check how X was read."
-        )
-    high, low = float(limits.max) ** (1 / 3), float(limits.tiny) ** (1 / 3)
-    if not low <= largest <= high:
+        raise ValueError(f"X is zero everywhere, {nothing}")
+    limits = np.finfo(dtype if "float" in dtype else "float64")
+    if not float(limits.tiny) ** (1 / 3) <= largest <= float(limits.max) ** (1 / 3):
         raise ValueError(
             f"The largest absolute value of X is {largest:.3g}; noise precisions of such data "
             f"cannot be represented in {dtype}. Rescale X first, e.g. X / {largest:.3g}."
         )
-
-
-def _same_rows(engine: Engine) -> bool:
-    """Tell whether all rows are the same, without a temporary of the size of the matrix."""
     n, p = engine.shape
     first, last = engine.block(np.array([0, n - 1]), np.arange(p))
-    return np.array_equal(first, last) and not engine.column_mean_squares(first).any()
-
-
-def check_variation(X: Any) -> None:
-    """Refuse a matrix whose rows are all the same."""
-    if sp.issparse(X):
-        same = _same_rows(engine_for(X))
-    else:
-        # The second comparison is seldom made, and only it reads all of X.
-        same = np.array_equal(X[0], X[-1]) and (X[0] == X).all()
-    if same:
-        raise ValueError(SAME_ROWS)
+    # The second comparison is seldom made, and only it reads all of X.
+    if np.array_equal(first, last) and not engine.column_mean_squares(first).any():
+        raise ValueError(f"All rows of X are the same, {nothing}")
 
 
 def unstack(rows: Any, n_matrices: int | None) -> Any:
-    """Give rows of several matrices, one under the other, their first axis back.
-
-    Parameters
-    ----------
-    rows : ndarray
-        First axis: the rows of all matrices.
-    n_matrices : int or None
-        None where there is one matrix, which stays as it is.
-    """
+    """Give rows of several matrices, one under the other, their first axis back (None: one)."""
     if n_matrices is None:
         return rows
     # Without components there are no entries, and -1 would be any number.
@@ -298,23 +256,10 @@ def check_output(estimator: Any) -> None:
 
 
 def stack(X: Any) -> tuple[Any, int | None]:
-    """Put several matrices one under the other.
+    """Put several matrices, an array with three axes or a list, one under the other.
 
-    Parameters
-    ----------
-    X : array-like of shape (n_matrices, n_samples, n_features), or list of matrices
-        Anything else, one matrix above all, is left to the checks that follow.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_matrices * n_samples, n_features), or X itself
-    n_matrices : int or None
-        None where X is not several matrices.
-
-    Raises
-    ------
-    ValueError
-        If the matrices differ in shape or in the names of their columns.
+    Returns the rows of all and the number of matrices. Anything else, one matrix above all, is
+    returned as it is with None, and left to the checks that follow.
     """
     if _is_list_of_matrices(X):
         _check_alike(X)

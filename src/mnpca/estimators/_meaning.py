@@ -51,13 +51,7 @@ PROVED_SIZE = 4000
 
 
 def check_meaning(model: Any) -> None:
-    """Refuse a model whose arrays do not fit each other or cannot be what their names say.
-
-    Raises
-    ------
-    ValueError
-        With the attribute and what is wrong with it.
-    """
+    """Refuse a model whose arrays do not fit each other or cannot be what their names say."""
     kind, values = type(model).__name__, vars(model)
     required, lengths = _axes_of(kind, values)
     for name, axes in {**required, **OPTIONAL_AXES}.items():

@@ -66,11 +66,7 @@ class LikelihoodMNPCA(PaperEstimator):
         columns scaled to equal mean squares, or both; then the lower objective wins.
     low_rank_step : {"als", "closed"}, default="als"
         How X and W are updated: by alternating least squares, or by generalized PCA at once.
-    center : bool, default=True
-        Whether to subtract the mean of every column. The paper's experiments do not.
-    missing : {"em", "error"}, default="em"
-        What NaN in X means: a missing value, replaced in every step of the fit by what the model
-        expects of it, with the uncertainty that this leaves; or an error.
+    {center_and_missing}
     max_iter : int, default=200
         Largest number of iterations.
     tol : float, default=1e-5
@@ -81,15 +77,7 @@ class LikelihoodMNPCA(PaperEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
-        each is positive.
-    singular_values_ : ndarray of shape (n_components,)
-        Generalized singular values.
-    low_rank_ : LowRank
-        Scores and loadings of the estimated signal, the mean left out.
-    mean_ : ndarray of shape (n_features,)
-        Subtracted mean, or zeros.
+    {components}
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0``.
     alpha_row_, alpha_col_ : float or ndarray
@@ -105,29 +93,14 @@ class LikelihoodMNPCA(PaperEstimator):
         Iterations made.
     converged_ : bool
         Whether the objective settled within `max_iter` iterations.
-    n_components_ : int
-        Number of components.
-    explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)
-        Variances of a row's scores, and their shares of the variance of a row in the metric B.
-    missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
-        Where X had missing values: which, the completed matrix, and its standard errors; see
-        `impute`.
-    row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
-        Effects of the row covariates: `row_covariates_` with `row_covariates_mean_` subtracted.
-    col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
-        Effects of the column covariates, which `col_covariates_` keeps.
-    noise_variance_, score_covariance_ : float, ndarray
-        The distribution of a row that `score` assumes.
+    {distribution}
     n_matrices_ : int or None
         Number of matrices, None where `fit` was given one. With several, `denoise` has a first
         axis for them; `low_rank_` has the rows of all, one matrix after the other.
     n_features_in_, feature_names_in_, sample_names_in_
         Size and names of the training data.
 
-    References
-    ----------
-    .. [1] C. Zhang, K. Gai and S. Zhang, "Matrix normal PCA for interpretable dimension reduction
-       and graphical noise modeling" (2019).
+    {references}
 
     Examples
     --------

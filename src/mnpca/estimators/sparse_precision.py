@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mnpca._typing import FloatArray
 from mnpca.estimators._edges import EdgesMixin, stored
+from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import representable, validate_training
-from mnpca.estimators._saving import SaveMixin
 from mnpca.model.sparse import logdet
 from mnpca.noise.edges import score_edges
 from mnpca.precision import choose_penalty, sparse_precision

@@ -46,11 +46,7 @@ class WassersteinMNPCA(PaperEstimator):
         ``gradient``: the paper's algorithm, Adam steps on Q and R from the identity in float32,
         five on each in a round. It works on X as it is, so the noise should have about unit
         variance. It gives no exact zeros, and may stay with the noise that PCA takes for signal.
-    center : bool, default=True
-        Whether to subtract the mean of every column. The paper's experiments do not.
-    missing : {"em", "error"}, default="em"
-        What NaN in X means: a missing value, replaced in every step of the fit by what the model
-        expects of it, with the uncertainty that this leaves; or an error.
+    {center_and_missing}
     max_iter : int, default=500
         Largest number of steps of ``convex``; number of rounds of ``gradient``.
     tol : float, default=None
@@ -63,15 +59,7 @@ class WassersteinMNPCA(PaperEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
-        each is positive.
-    singular_values_ : ndarray of shape (n_components,)
-        Generalized singular values.
-    low_rank_ : LowRank
-        Scores and loadings of the estimated signal, the mean left out.
-    mean_ : ndarray of shape (n_features,)
-        Subtracted mean, or zeros.
+    {components}
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0`` and the whitened residual has mean square one.
     objective_history_ : ndarray
@@ -81,26 +69,11 @@ class WassersteinMNPCA(PaperEstimator):
         Iterations made.
     converged_ : bool
         Whether the objective settled.
-    n_components_ : int
-        Number of components.
-    explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)
-        Variances of a row's scores, and their shares of the variance of a row in the metric B.
-    missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
-        Where X had missing values: which, the completed matrix, and its standard errors; see
-        `impute`.
-    row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
-        Effects of the row covariates: `row_covariates_` with `row_covariates_mean_` subtracted.
-    col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
-        Effects of the column covariates, which `col_covariates_` keeps.
-    noise_variance_, score_covariance_ : float, ndarray
-        The distribution of a row that `score` assumes.
+    {distribution}
     n_features_in_, feature_names_in_, sample_names_in_
         Size and names of the training data.
 
-    References
-    ----------
-    .. [1] C. Zhang, K. Gai and S. Zhang, "Matrix normal PCA for interpretable dimension reduction
-       and graphical noise modeling" (2019).
+    {references}
 
     Examples
     --------

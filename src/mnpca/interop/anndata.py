@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import kneighbors_graph
 
-from mnpca.diagnostics.networks import network_edges
+from mnpca.diagnostics import network_edges
 from mnpca.engines import engine_for
 from mnpca.estimators import MNPCA
 

@@ -145,14 +145,9 @@ def _beginning(parent: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the folder; the system lets go of it when the process ends, however it ends.
+    """Hold the folder until the block or the process ends; BlockingIOError if another one does.
 
     Gives whether it is held: some network file systems cannot hold folders.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds it.
     """
     if fcntl is None:
         yield False

@@ -17,14 +17,9 @@ LARGEST_INFLATION = 20.0
 
 
 class MissingNoise:
-    """The distribution of the noise in missing cells given that in all others.
+    """The distribution of the noise in missing cells (True) given that in all others.
 
     Cells are listed row by row, as ``matrix[missing]`` lists them.
-
-    Parameters
-    ----------
-    missing : bool array of shape (n, p)
-        True where nothing was observed.
     """
 
     def __init__(
@@ -51,19 +46,11 @@ class MissingNoise:
         tol: float = 1e-3,
         max_iter: int = 500,
     ) -> FloatArray:
-        """Return the conditional mean of every missing cell.
+        """Return the conditional mean of every missing cell, given the noise of the observed ones.
 
-        It minimizes ``tr(A E B E')`` over the missing cells. Conjugate gradients, with the
-        diagonal ``a_ii b_jj`` of P as preconditioner, solve for it.
-
-        Parameters
-        ----------
-        residual : array of shape (n, p)
-            Noise of the observed cells; missing ones are not read.
-        start : array of shape (n_missing,), default=None
-            Values near the answer.
-        tol : float, default=1e-3
-            Stop when the gradient has fallen to this share of its size at zero.
+        It minimizes ``tr(A E B E')`` over the missing cells. Conjugate gradients, with the diagonal
+        ``a_ii b_jj`` of P as preconditioner, go until the gradient has fallen to the share `tol` of
+        its size at zero.
         """
         cells = np.zeros(len(self._rows)) if start is None else start.copy()
         if self.independent:
@@ -89,16 +76,9 @@ class MissingNoise:
     def draw(self, residual: FloatArray, noise: FloatArray, *, tol: float = 1e-3) -> FloatArray:
         """Return a draw of the missing cells from their conditional distribution.
 
-        For unconditional noise E, ``E + E[. | residual - E at the observed cells]`` has the
-        conditional distribution: mean and covariance are right, since the map from the observed
-        cells to the conditional mean is linear.
-
-        Parameters
-        ----------
-        residual : array of shape (n, p)
-            Noise of the observed cells.
-        noise : array of shape (n, p)
-            A draw of the noise of all cells, see `sample_noise`.
+        For unconditional noise E (`sample_noise`), ``E + E[. | residual - E at the observed
+        cells]`` has the conditional distribution: mean and covariance are right, since the map from
+        the observed cells to the conditional mean is linear.
         """
         drawn: FloatArray = noise[self.missing]
         return drawn + self.mean(residual - noise, tol=tol)

@@ -20,17 +20,10 @@ class Effects(NamedTuple):
 
 @dataclass(frozen=True)
 class Covariates:
-    """Known covariates and how their effects are estimated.
+    """Known covariates Z (n x r) and C (p x s), and how their effects are estimated.
 
-    Attributes
-    ----------
-    row : array of shape (n, r)
-        Z; r may be 0.
-    col : array of shape (p, s)
-        C; s may be 0.
-    intercept : bool
-        Whether the rest of the model has a mean row. A mean is then estimated beside G, so that
-        it does not go into G.
+    With `intercept` the rest of the model has a mean row. A mean is then estimated beside G, so
+    that it does not go into G.
     """
 
     row: FloatArray

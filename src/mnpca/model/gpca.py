@@ -1,5 +1,6 @@
 """Generalized PCA: the best low-rank approximation in the metrics of rows and of columns."""
 
+import math
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -7,7 +8,16 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.arrays import Array, astype, is_foreign_array, like, namespace, to_numpy
+from mnpca.engines.arrays import (
+    Array,
+    astype,
+    cholesky,
+    is_foreign_array,
+    like,
+    logdet,
+    namespace,
+    to_numpy,
+)
 from mnpca.model.low_rank import LowRank, components_for_share, fix_signs
 from mnpca.model.metric import Metric, Root, not_semi_definite, orthonormalize
 
@@ -44,29 +54,31 @@ class Gpca(NamedTuple):
 
 
 class CenteredMatrix:
-    """``Y - 1 mean'`` by its products; a sparse Y stays sparse."""
+    """``Y = (S - 1 mean') / unit`` by its products; a sparse S stays sparse."""
 
-    def __init__(self, matrix: Any, mean: FloatArray | None = None) -> None:
+    def __init__(self, matrix: Any, mean: FloatArray | None = None, unit: float = 1.0) -> None:
         self.shape: tuple[int, int] = matrix.shape
         if mean is not None and not sp.issparse(matrix):
             matrix, mean = matrix - mean, None
-        self._matrix = matrix
-        self._mean = mean
+        self.matrix, self.mean, self.unit = matrix, mean, unit
 
     def times(self, x: FloatArray) -> FloatArray:
-        """Return ``(Y - 1 mean') x``."""
-        product: FloatArray = self._matrix @ x
-        return product if self._mean is None else product - self._mean @ x
+        """Return ``Y x``."""
+        product: FloatArray = self.matrix @ x
+        product = product if self.mean is None else product - self.mean @ x
+        return product if self.unit == 1.0 else product / self.unit
 
     def adjoint(self, x: FloatArray) -> FloatArray:
-        """Return ``(Y - 1 mean')' x``."""
-        product: FloatArray = self._matrix.T @ x
-        return product if self._mean is None else product - np.outer(self._mean, x.sum(axis=0))
+        """Return ``Y' x``."""
+        product: FloatArray = self.matrix.T @ x
+        product = product if self.mean is None else product - np.outer(self.mean, x.sum(axis=0))
+        return product if self.unit == 1.0 else product / self.unit
 
     def dense(self) -> FloatArray:
         """Return the matrix itself."""
-        entries: FloatArray = self._matrix.toarray() if sp.issparse(self._matrix) else self._matrix
-        return entries if self._mean is None else entries - self._mean
+        entries: FloatArray = self.matrix.toarray() if sp.issparse(self.matrix) else self.matrix
+        entries = entries if self.mean is None else entries - self.mean
+        return entries if self.unit == 1.0 else entries / self.unit
 
 
 def gpca(
@@ -83,19 +95,10 @@ def gpca(
     """Minimize ``tr((Y - U D V') B (Y - U D V')' A)`` with ``U'AU = I``, ``V'BV = I``, ``D >= 0``.
 
     Where a metric is only semi-definite, the part of U (V) that it does not see follows from the
-    other factor, ``U = Y B V / d`` and ``V = Y' A U / d``.
-
-    Parameters
-    ----------
-    solver : {"factor", "krylov", "power"}, default="factor"
-        ``factor``: the SVD of Fa' Y Fb with A = Fa Fa', B = Fb Fb'. ``krylov``: block Krylov
-        iterations in the two metrics; products only, all components together. ``power``: the
-        generalized power method, one component after the other (Allen, Grosenick and Taylor
-        2014).
-    tol : float, default=1e-10
-        Relative accuracy of the iterative solvers.
-    max_iter : int, default=1000
-        Rounds of the Krylov solver; iterations per component of the power method.
+    other factor, ``U = Y B V / d`` and ``V = Y' A U / d``. The solver "factor" takes the SVD of Fa'
+    Y Fb with A = Fa Fa', B = Fb Fb'; "krylov" makes block Krylov iterations in the two metrics;
+    "power" is the generalized power method, one component after the other (Allen, Grosenick and
+    Taylor 2014).
     """
     if solver == "factor":
         return _by_factors(data, n_components, row_metric.root(), col_metric.root())
@@ -124,6 +127,30 @@ def _foreign_svd(matrix: Array, k: int, mean: FloatArray | None) -> Gpca:
         centered = centered - like(mean, centered)[None, :]
     u, values, vt = xp.linalg.svd(centered, full_matrices=False)
     return _signed(to_numpy(u[:, :k]), to_numpy(values[:k]), to_numpy(vt[:k, :].T))
+
+
+def dense_gpca(
+    data: Array, rank: int, row_precision: Array, col_precision: Array
+) -> tuple[Gpca, float, float]:
+    """Return generalized PCA with dense metrics, wherever the arrays live.
+
+    With A = La La' and B = Lb Lb' it is the SVD of ``La' Y Lb``. The outcome is in the host's
+    memory and in the gauge logdet A = 0, for ``A / t`` and ``t B``. Returned beside it are the sum
+    of squares that the signal leaves (np where it is zero but for rounding) and t.
+    """
+    xp = namespace(data)
+    row, col = cholesky(row_precision), cholesky(col_precision)
+    if row is None or col is None:
+        raise np.linalg.LinAlgError("a noise precision is not positive definite")
+    scale = math.exp(logdet(row) / row.shape[0])
+    u, values, vt = xp.linalg.svd(row.T @ data @ col, full_matrices=False)
+    left = to_numpy(xp.linalg.solve(row.T, u[:, :rank])) * math.sqrt(scale)
+    right = to_numpy(xp.linalg.solve(col.T, vt[:rank, :].T)) / math.sqrt(scale)
+    squares = to_numpy(values).astype(np.float64) ** 2
+    left_over = float(squares[rank:].sum())
+    if left_over <= 1e-12 * squares.sum():
+        left_over = float(data.shape[0] * data.shape[1])
+    return _signed(left, np.sqrt(squares[:rank]), right), left_over, scale
 
 
 def identify(

@@ -69,14 +69,7 @@ class Root:
 class Metric:
     """A symmetric positive semi-definite matrix M of which products are known.
 
-    Attributes
-    ----------
-    size : int
-        Number of rows and columns.
-    matrix : array, sparse array, LinearOperator or None
-        The matrix; a 1-D array is a diagonal, None the identity.
-    name : str
-        What messages call it.
+    A 1-D array is a diagonal, None the identity. The name is for messages.
     """
 
     size: int
@@ -313,13 +306,8 @@ def laplacian_metric(items: FloatArray, density: float = 0.01) -> sp.csr_array:
     """Return the Laplacian of the graph of near items, divided by its largest eigenvalue.
 
     Items are joined where their distance is below the `density` quantile of all distances, with
-    weight 1/D (items that coincide count as being as close as the closest that do not).
-
-    Parameters
-    ----------
-    density : float, default=0.01
-        Share of the pairs to join, at least 1e-4. The paper takes the share of nonzeros of the
-        precision that MN-PCA estimated for the same items.
+    weight 1/D (items that coincide count as being as close as the closest that do not). The paper
+    takes for the density the share of nonzeros of the precision that MN-PCA estimated.
     """
     distances = pdist(items, "chebyshev")
     q = len(items)

@@ -17,20 +17,13 @@ from mnpca.model.sparse_data import weighted_norm
 class Penalty:
     """What the likelihood is penalized by.
 
-    Attributes
-    ----------
-    row, col : float or array
-        Weights of |A_ij| and |B_ij|: one for all entries, or a matrix. A weight of 0 switches the
-        network of that side off, so that its precision stays the identity, unless `free`.
-    diagonal : bool
-        Whether the diagonals are penalized too.
-    free : bool
-        Whether a weight of 0 is no penalty instead: maximum likelihood, for several matrices.
-    scale_free : bool
-        Whether the weight of a side is multiplied by the mean precision of the other,
-        ``exp(logdet(B)/p)`` or ``exp(logdet(A)/n)``, so that the objective of (t A, B/t) is the
-        same for every t. Without it the best t undoes any change of the two weights that keeps
-        their product.
+    `row` and `col` weigh |A_ij| and |B_ij|: a number, or a matrix. A weight of 0 switches the
+    network of that side off, so that its precision stays the identity; where `free` (several
+    matrices) it is no penalty instead. With `diagonal` the diagonals are penalized too. With
+    `scale_free` the weight of a side is multiplied by the mean precision of the other,
+    ``exp(logdet(B)/p)`` or ``exp(logdet(A)/n)``, so that the objective of (t A, B/t) is the same
+    for every t. Without it the best t undoes any change of the two weights that keeps their
+    product.
     """
 
     row: float | FloatArray = 0.0

@@ -108,28 +108,26 @@ def fit_row_model(
     col_precision: Precision,
     loadings: FloatArray,
 ) -> RowModel:
-    """Estimate the distribution of an unseen row from the training rows.
+    """Estimate the distribution of an unseen row from the scores of the n training rows.
 
-    Their generalized least squares scores have covariance ``C + s2 (W'BW)^-1``; the noise variance
-    s2 is the mean square, in the metric B, of what the scores leave.
-
-    Parameters
-    ----------
-    scores : array of shape (n, k)
-        Of the training rows.
-    squared_length : float
-        ``tr(Y B Y')`` of these, mean taken off.
-    n_free : int
-        Rows less one where a mean was estimated.
+    These have covariance ``C + s2 (W'BW)^-1``; the noise variance s2 is the mean square, in the
+    metric B, of what the scores leave of `squared_length`, ``tr(Y B Y')`` with the mean taken off.
+    `n_free` is n, less one where a mean was estimated.
     """
     n, p = len(scores), col_precision.shape[0]
     gram = loadings.T @ (col_precision @ loadings)
     explained = float(np.sum((scores @ gram) * scores))
-    floor = np.finfo(float).eps * max(squared_length, np.finfo(float).tiny) / max(n * p, 1)
+    floor = _smallest_variance(squared_length, n * p)
     left_over = max(n_free * (p - loadings.shape[1]), 1)
     noise_variance = max((squared_length - explained) / left_over, floor)
     covariance = scores.T @ scores / max(n_free, 1) - noise_variance * _pinv(gram)
     return RowModel(col_precision, loadings, _semidefinite(covariance), noise_variance)
+
+
+def _smallest_variance(squared_length: float, n_entries: int) -> float:
+    """Return the noise variance that rounding leaves where there is no noise."""
+    smallest = np.finfo(float)
+    return float(smallest.eps * max(squared_length, smallest.tiny) / max(n_entries, 1))
 
 
 def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
@@ -151,7 +149,7 @@ def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
         distances, log_volume = _distances(lengths, projected, gram, 0.0, p, model)
         return float(np.sum(_log_density(distances, log_volume, p, model.degrees_of_freedom)))
 
-    best = model
+    best, floor = model, _smallest_variance(float(lengths.sum()), n * p)
     for _ in range(SCALE_STEPS):
         distances, _ = _distances(lengths, projected, gram, 0.0, p, best)
         v = _degrees_of_freedom(distances, p)
@@ -160,7 +158,7 @@ def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
         covariance = (scores.T * weights) @ scores / n - noise_variance * _pinv(gram)
         moved = best._replace(
             score_covariance=_semidefinite(covariance),
-            noise_variance=max(noise_variance, np.finfo(float).tiny),
+            noise_variance=max(noise_variance, floor),
             degrees_of_freedom=v,
         )
         settled = abs(moved.noise_variance / best.noise_variance - 1.0) < SCALE_TOLERANCE
@@ -186,19 +184,10 @@ def gls_scores(
     loadings: FloatArray,
     mean: FloatArray | None = None,
 ) -> FloatArray:
-    """Return ``X = (Y - 1 mean') B W (W'BW)^-1``.
+    """Return ``X = (Y - 1 mean') B W (W'BW)^-1``; a sparse Y stays sparse.
 
     It minimizes ``tr((Y - 1 mean' - XW') B (Y - 1 mean' - XW')')``; the row precision does not
     enter, so the same formula serves unseen rows. Components without any loading have scores 0.
-
-    Parameters
-    ----------
-    rows : array or sparse matrix of shape (n, p)
-        Rows Y; a sparse matrix stays sparse.
-    col_precision : sparse or dense array of shape (p, p)
-        Inverse noise covariance B among columns, or anything that multiplies like one.
-    mean : array of shape (p,), default=None
-        Mean row, where the rows are not centered yet.
     """
     weighted = col_precision @ loadings
     if mean is None:
@@ -250,21 +239,7 @@ def row_density(
     n_cells: int,
     model: RowModel,
 ) -> FloatArray:
-    """Log-density of `row_log_likelihood` from products with the precision.
-
-    Parameters
-    ----------
-    lengths : array of shape (n,)
-        ``y'By`` of each row.
-    projected : array of shape (n, k)
-        ``y'BW``.
-    gram : array of shape (k, k)
-        ``W'BW``.
-    log_determinant : float
-        ``logdet B``.
-    n_cells : int
-        Length of a row.
-    """
+    """Log-density of `row_log_likelihood` from ``y'By``, ``y'BW``, ``W'BW`` and ``logdet B``."""
     distances, log_volume = _distances(lengths, projected, gram, log_determinant, n_cells, model)
     return _log_density(distances, log_volume, n_cells, model.degrees_of_freedom)
 

@@ -56,12 +56,8 @@ def side_by_side(stacked: FloatArray, n_rows: int) -> FloatArray:
 def logdet(precision: sp.csr_array) -> float:
     """Log-determinant of a sparse positive definite matrix, by Cholesky per component.
 
-    A dense matrix of another library than NumPy is factorized where it lives.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the matrix is not positive definite.
+    A dense matrix of another library than NumPy is factorized where it lives. A matrix that is not
+    positive definite raises ``numpy.linalg.LinAlgError``.
     """
     if is_foreign_array(precision):
         factor = cholesky(precision)

@@ -8,48 +8,25 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import inner
 from mnpca.engines.sparse import SparseEngine
+from mnpca.model.gpca import CenteredMatrix
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import side_by_side
 
 
-class SparseData:
-    """``Y = (S - 1 mean') / unit`` with S sparse.
-
-    Parameters
-    ----------
-    matrix : csr_array of shape (n, p)
-        S.
-    mean : array of shape (p,)
-        Mean row.
-    unit : float
-        What every entry is divided by.
-    """
-
-    def __init__(self, matrix: sp.csr_array, mean: FloatArray, unit: float = 1.0):
-        self.matrix, self.mean, self.unit = matrix, mean, unit
-        self.shape: tuple[int, int] = matrix.shape
+class SparseData(CenteredMatrix):
+    """A centered sparse matrix that multiplies thin arrays as a dense one does."""
 
     def __truediv__(self, unit: float) -> "SparseData":
         """Return the matrix in another unit."""
         return SparseData(self.matrix, self.mean, self.unit * unit)
 
     def __matmul__(self, thin: FloatArray) -> FloatArray:
-        """Return ``Y V``."""
-        return np.asarray((self.matrix @ thin - self.mean @ thin) / self.unit)
+        return self.times(thin)
 
     @property
     def T(self) -> "_Transposed":
         """Return the transpose, which multiplies thin arrays."""
         return _Transposed(self)
-
-    def adjoint(self, thin: FloatArray) -> FloatArray:
-        """Return ``Y' U``."""
-        product = self.matrix.T @ thin - np.outer(self.mean, thin.sum(axis=0))
-        return np.asarray(product / self.unit)
-
-    def centered(self) -> tuple[sp.csr_array, FloatArray]:
-        """Return the sparse part and the mean row, both in units of Y."""
-        return self.matrix / self.unit if self.unit != 1.0 else self.matrix, self.mean / self.unit
 
     def engine(self) -> SparseEngine:
         """Return the engine that holds Y."""
@@ -85,10 +62,9 @@ class SparseData:
     def _thin(self, signal: LowRank) -> tuple[FloatArray, FloatArray]:
         """Return L and W of the residual ``S / unit - L W'``."""
         ones = np.ones((self.shape[0], 1))
-        return (
-            np.column_stack([signal.left, ones]),
-            np.column_stack([signal.right, self.mean / self.unit]),
-        )
+        assert self.mean is not None
+        right = np.column_stack([signal.right, self.mean / self.unit])
+        return np.column_stack([signal.left, ones]), right
 
 
 class _Transposed:

@@ -93,14 +93,8 @@ def spectrum(gram: Array, part: slice) -> Spectrum:
 def tall_gradient(carried: Array, parts: Spectrum, slope: Array) -> Array:
     """Return the derivative in the precision of the longer side, here the rows: d/dA.
 
-    Parameters
-    ----------
-    carried : array of shape (n, p)
-        E R', or Y R' where `parts` leaves the signal's directions out.
-    parts : Spectrum
-        Of Z'Z = R E' A E R'.
-    slope : array
-        Derivatives of the discrepancy with respect to the squared singular values.
+    `carried` is E R', or Y R' where `parts`, the spectrum of Z'Z = R E' A E R', leaves the signal's
+    directions out; `slope` has the derivatives with respect to the squared singular values.
     """
     turned = carried @ parts.vectors
     return (turned * slope) @ turned.T
@@ -109,10 +103,7 @@ def tall_gradient(carried: Array, parts: Spectrum, slope: Array) -> Array:
 def wide_gradient(moved: Array, parts: Spectrum, slope: Array) -> Array:
     """Return the derivative in the precision of the shorter side, here the columns: d/dB.
 
-    Parameters
-    ----------
-    moved : array of shape (p, p)
-        E'A E R', or Y'A Y R' where `parts` leaves the signal's directions out.
+    `moved` is E'A E R', or Y'A Y R' where `parts` leaves the signal's directions out.
     """
     # E'Q'U = E'AER'V diag(1/s), which needs neither Q nor U.
     turned = moved @ parts.vectors / parts.singular_values

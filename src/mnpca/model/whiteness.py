@@ -99,13 +99,8 @@ def whiteness(
     """Measure the whiteness of ``A^(1/2) (Y - 1 mean' - signal) B^(1/2)``.
 
     Rows and columns beyond `LARGEST_SAMPLE` are sampled: a part of a white matrix is white. Of
-    several matrices, one under the other, whole ones are sampled, and two rows are compared over
-    all of these.
-
-    Parameters
-    ----------
-    n_repeats : int
-        Number of matrices in Y; A covers all their rows.
+    several matrices, `n_repeats` of them one under the other, whole ones are sampled, and two rows
+    are compared over all of these. A covers all their rows.
     """
     engine = engine_for(observed)
     n, p = engine.shape

@@ -9,7 +9,7 @@ import re
 import secrets
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,10 +18,7 @@ import numpy as np
 from mnpca.persistence._values import Decoder, Encoder
 
 SCHEMA = 1
-"""Version of the file format; `MIGRATIONS` leads here from every earlier one."""
-
-MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""By schema number n, the function that turns a document of schema n into one of n + 1."""
+"""Version of the file format."""
 
 DOCUMENT = "document.json"
 MEMBER_NAME = re.compile(r"document\.json|arrays/[0-9]{1,6}\.npy")
@@ -41,23 +38,10 @@ class ModelFileError(ValueError):
 def write_document(
     path: str | os.PathLike[str], kind: str, version: str, content: dict[str, Any]
 ) -> None:
-    """Write `content` atomically as a file of the given kind.
+    """Write `content` as a file of the given kind; an older file stays until that is done.
 
-    Parameters
-    ----------
-    path : path-like
-        File to write; an older one is replaced only when the new one is complete.
-    kind : str
-        What the file is, e.g. "model".
-    version : str
-        Version of mnpca that writes, for error messages.
-    content : dict
-        Values of the types that ``_values.py`` lists, by name.
-
-    Raises
-    ------
-    TypeError
-        If a value has a type that a file cannot hold; nothing is written then.
+    The content has values of the types that ``_values.py`` lists, by name; one of another type
+    raises TypeError, and nothing is written.
     """
     encoder = Encoder()
     tree = encoder.encode(content, where="content")
@@ -169,7 +153,7 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
 
 
 def _checked_document(document: Any, kind: str) -> Any:
-    """Check what the document says it is, and bring it to the current schema."""
+    """Check what the document says it is."""
     if not isinstance(document, dict) or document.get("format") != "mnpca":
         raise ModelFileError("it is not an mnpca file.")
     schema = document.get("schema")
@@ -180,9 +164,6 @@ def _checked_document(document: Any, kind: str) -> Any:
             f"it was written by a later version (mnpca {document.get('version')}, schema {schema};"
             f" this version reads up to schema {SCHEMA}). Upgrade mnpca to read it."
         )
-    while schema < SCHEMA:
-        document = MIGRATIONS[schema](document)
-        schema += 1
     if document.get("kind") != kind:
         raise ModelFileError(f"it is a {document.get('kind')!r} file, not a {kind!r} file.")
     return document

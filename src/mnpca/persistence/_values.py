@@ -64,9 +64,6 @@ class Encoder:
             state = value.get_state(legacy=False)
             if state["bit_generator"] == "MT19937":
                 return {"type": "RandomState", "state": self.encode(state, where)}
-        if kind is np.random.Generator and type(value.bit_generator) is np.random.PCG64:
-            state = self.encode(value.bit_generator.state, where)
-            return {"type": "Generator", "state": state}
         raise TypeError(
             f"{where} is a {kind.__module__}.{kind.__qualname__}, which a model file cannot hold. "
             "Files hold numbers, strings, NumPy and SciPy sparse arrays, lists, tuples and dicts."
@@ -132,7 +129,6 @@ class Decoder:
             "objects": self._objects,
             "sparse": self._sparse,
             "RandomState": self._random_state,
-            "Generator": self._generator,
         }
         if kind not in decoders:
             raise ValueError(f"unknown type {kind!r}")
@@ -180,11 +176,6 @@ class Decoder:
         generator = np.random.RandomState()
         generator.set_state(state)
         return generator
-
-    def _generator(self, tree: dict[str, Any]) -> np.random.Generator:
-        bits = np.random.PCG64()
-        bits.state = self.decode(tree["state"])
-        return np.random.Generator(bits)
 
 
 def fingerprint(value: Any) -> str:

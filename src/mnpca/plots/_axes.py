@@ -1,9 +1,9 @@
 """What the displays share."""
 
-#: Colors that stay apart for most kinds of color vision (after Okabe and Ito).
 from typing import Any
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5e4fa2", "#8c6d31")
+#: Colors that stay apart for most kinds of color vision (after Okabe and Ito).
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5e4fa2", "#8c6d31")
 MUTED = "#9aa0a6"
 
 

@@ -7,9 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnpca._typing import IntArray
-from mnpca.diagnostics import Edges, communities, item_names, network_edges, network_order
-from mnpca.plots._axes import COLOURS, MUTED, axes
-from mnpca.plots._layout import force_layout
+from mnpca.diagnostics import (
+    Edges,
+    communities,
+    force_layout,
+    item_names,
+    network_edges,
+    network_order,
+)
+from mnpca.plots._axes import COLORS, MUTED, axes
 from mnpca.plots._scores import MAX_LEVELS
 
 
@@ -108,14 +114,14 @@ class NoiseGraphDisplay:
         lines = LineCollection(
             list(np.stack([places[first], places[second]], axis=1)),
             linewidths=0.5 + 3 * size,
-            colors=[COLOURS[0] if r > 0 else COLOURS[1] for r in shown.partial_correlation],
+            colors=[COLORS[0] if r > 0 else COLORS[1] for r in shown.partial_correlation],
             alpha=0.7,
             zorder=1,
         )
         ax.add_collection(lines)
         group = self._groups()[nodes]
         for each in np.unique(group):
-            color = MUTED if each < 0 else COLOURS[each % len(COLOURS)]
+            color = MUTED if each < 0 else COLORS[each % len(COLORS)]
             at = places[group == each]
             name = None if self.labels is None else _written(np.unique(self._label_texts())[each])
             ax.scatter(*at.T, s=26, color=color, edgecolor="white", zorder=2, label=name)

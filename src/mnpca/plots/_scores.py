@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray
 from mnpca.estimators._array_api import on_host
-from mnpca.plots._axes import COLOURS, axes
+from mnpca.plots._axes import COLORS, axes
 
 MARKERS = "os^D"
 #: Numeric labels with more values than this are shown on a color scale.
@@ -83,7 +83,7 @@ class ScoresDisplay:
         options = {"s": 18, "alpha": 0.8, "linewidths": 0, **kwargs}
         labels = self._checked_labels()
         if labels is None:
-            ax.scatter(first, second, **{"color": COLOURS[0], **options})
+            ax.scatter(first, second, **{"color": COLORS[0], **options})
         elif labels.dtype.kind in "iuf" and len(np.unique(labels)) > MAX_LEVELS:
             dots = ax.scatter(first, second, **{"c": labels, **options})
             ax.figure.colorbar(dots, ax=ax)
@@ -107,8 +107,8 @@ class ScoresDisplay:
             chosen = group == number
             # Where colors repeat, the shape of the dots tells the groups apart.
             style = {
-                "color": COLOURS[number % len(COLOURS)],
-                "marker": MARKERS[number // len(COLOURS) % len(MARKERS)],
+                "color": COLORS[number % len(COLORS)],
+                "marker": MARKERS[number // len(COLORS) % len(MARKERS)],
             }
             ax.scatter(first[chosen], second[chosen], label=str(name), **{**style, **options})
         ax.legend(frameon=False)

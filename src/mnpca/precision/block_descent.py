@@ -14,9 +14,9 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import cholesky, inverse
-from mnpca.precision._kernels.descent import descend, fill_soft
+from mnpca.precision._kernels import descend, fill_soft
 from mnpca.precision.certificate import Certificate, Iterate, certify
-from mnpca.precision.interior import solve_by_interior_point, suits
+from mnpca.precision.interior import is_small, solve_by_interior_point
 from mnpca.precision.problem import NotCertifiedError, Problem, not_certified
 
 # Column sweeps and certificates before the interior-point method takes over; and sweeps between two
@@ -32,8 +32,9 @@ LOOSEST = 1e-4
 LAST_INNER, SMALLEST_INNER = 3e-3, 1e-14
 # So accurate, the sweeps keep every conditional variance positive from a feasible start.
 EXACT_INNER = 1e-9
-# Where the interior-point method suits, it takes over after so many sweeps, or after the squared
-# number of variables over this: a hard sweep over few of them costs about as much as all its steps.
+# Where there are few enough variables for the interior-point method, it takes over after so many
+# sweeps, or after the squared number of variables over this: a hard sweep over few of them costs
+# about as much as all its steps.
 EXACT_SWEEPS, PATIENCE = 60, 10
 # Beyond this ratio of a marginal to a conditional variance, double precision certifies nothing.
 MAX_INFLATION = 1e13
@@ -74,7 +75,7 @@ def solve_component(
     if closed is not None:
         return closed
     most = MAX_TOTAL
-    if suits(problem):
+    if is_small(problem):
         most = min(max_sweeps, max(MIN_SWEEPS, problem.size**2 // PATIENCE))
     for start, pace, limit in _starts(problem, tol, warm, most):
         solution = sweep_and_certify(problem, tol, start, pace, limit)
@@ -83,7 +84,7 @@ def solve_component(
     gap = np.inf if solution is None else solution.certificate.gap
     if solution is not None and gap <= tol * problem.size:
         return solution
-    if not suits(problem):
+    if not is_small(problem):
         raise not_certified(gap / problem.size)
     point = solve_by_interior_point(problem, tol * problem.size)
     iterate = Iterate.of(point.T, point.W)
@@ -101,7 +102,7 @@ def _starts(
     if warm is not None:
         yield warm, WARM, most
     exact = Pace(min(EXACT_INNER / min(tol, LOOSEST), LAST_INNER), COLD.first)
-    few = min(most, EXACT_SWEEPS) if suits(problem) else most
+    few = min(most, EXACT_SWEEPS) if is_small(problem) else most
     for fill, pace, limit in ((_soft, COLD, most), (_shrunk, COLD, most), (_shrunk, exact, few)):
         W = fill(problem)
         yield Iterate(W, np.zeros_like(W), 1.0 / problem.diagonal), pace, limit

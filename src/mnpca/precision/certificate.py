@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.precision._kernels.certificate import distance_from_inverse, fill_dual, to_csr
+from mnpca.precision._kernels import distance_from_inverse, fill_dual, to_csr
 from mnpca.precision.problem import Problem
 
 # Up to this share of nonzeros a product with T costs less than a factorization.
@@ -68,18 +68,10 @@ class Sparse(NamedTuple):
 class Certificate:
     """What is known of a pair of iterates.
 
-    Attributes
-    ----------
-    precision : Sparse
-        The primal point T.
-    value : float
-        Objective at T; inf if T is not positive definite, or not known to be.
-    gap : float
-        Upper bound on the distance of the value from the optimum; inf if there is none.
-    estimate : float
-        The gap as far as known, for the decision how to go on.
-    dual : float
-        The best dual objective so far, where it was computed.
+    `value` is the objective at the precision T, inf if T is not known to be positive definite.
+    `gap` bounds its distance from the optimum, inf if nothing does; `estimate` is the gap as far as
+    known, for the decision how to go on; `dual` the best dual objective so far, where it was
+    computed.
     """
 
     precision: Sparse

@@ -10,9 +10,9 @@ import numpy as np
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import is_foreign_array, namespace
 from mnpca.precision.block_descent import MAX_TOTAL
-from mnpca.precision.path import solve_along
 from mnpca.precision.problem import check_covariance
 from mnpca.precision.result import PrecisionResult
+from mnpca.precision.solve import solve_along
 
 # The grid: so many penalties, log-spaced from the largest off-diagonal |S_ij| to this share of it.
 N_PENALTIES = 30

@@ -15,7 +15,7 @@ from scipy.linalg import lapack
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import cholesky, inverse, logdet
-from mnpca.precision._kernels.interior import fill_hessian
+from mnpca.precision._kernels import fill_hessian
 from mnpca.precision.certificate import log_determinant
 from mnpca.precision.problem import Point, Problem, not_certified
 
@@ -31,7 +31,7 @@ GAIN, ROUNDING = 0.01, 1e-13
 INSIDE = (0.99, 0.9, 0.5, 0.0)
 
 
-def suits(problem: Problem) -> bool:
+def is_small(problem: Problem) -> bool:
     """Whether the problem is small enough."""
     p = problem.size
     return p * (p - 1) // 2 <= MAX_PAIRS

@@ -61,8 +61,7 @@ class PrecisionResult:
         """Rebuild the result from its `state`; a warm start from it is the same to the bit."""
         values = dict(state)
         p = len(values["labels"])
-        # Files may hold more of a block than is needed.
-        blocks = tuple((index, W) for index, W, *_ in values.pop("blocks"))
+        blocks = tuple((index, W) for index, W in values.pop("blocks"))
         fits = [_fits(index, W, p) for index, W in blocks]
         if values["precision"].shape != (p, p) or not all(fits):
             raise ValueError("the state of a precision is damaged: sizes do not agree.")

@@ -1,24 +1,18 @@
-"""Sparse precision of a covariance: screening, components, assembly."""
+"""Sparse precision of a covariance, for one penalty or along several."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numba
 import numpy as np
-from scipy import sparse
 
-from mnpca._components import group_by_label
-from mnpca._typing import IntArray
 from mnpca.engines.arrays import is_foreign_array
-from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
-from mnpca.precision.problem import Problem, check_tolerance, make_problem
+from mnpca.precision.block_descent import MAX_TOTAL
+from mnpca.precision.components import Start, solve_problem
+from mnpca.precision.newton import solve_foreign
+from mnpca.precision.problem import check_tolerance, make_problem
 from mnpca.precision.result import PrecisionResult
-from mnpca.precision.start import Start
-
-# Components at least this large are worth a thread of their own.
-LARGE = 200
 
 
 def sparse_precision(
@@ -84,8 +78,6 @@ def sparse_precision(
     if init is not None:
         check_start(init, problem.size, foreign)
     if foreign:
-        from mnpca.precision.array_api import solve_foreign  # which uses this function
-
         return solve_foreign(problem, labels, tol, init, max_iter)
     return solve_problem(problem, labels, tol, None if init is None else Start(init), max_iter)
 
@@ -98,59 +90,84 @@ def check_start(init: PrecisionResult, p: int, foreign: bool) -> None:
         raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")
 
 
-def solve_problem(
-    problem: Problem, labels: IntArray, tol: float, start: Start | None, max_iter: int
-) -> PrecisionResult:
-    """Solve a checked problem by connected component and assemble the result."""
-    components = [index for index in group_by_label(labels) if len(index) > 1]
+def sparse_precision_path(
+    S: Any,
+    alphas: Any,
+    *,
+    penalize_diagonal: bool = False,
+    tol: float = 1e-4,
+    init: PrecisionResult | None = None,
+) -> list[PrecisionResult]:
+    """Sparse precision matrices for several penalties.
 
-    def solve(index: IntArray) -> ComponentSolution:
-        part = problem.restrict(index)
-        warm = None if start is None else start.iterate(part, index)
-        return solve_component(part, tol, max_iter, warm)
+    Parameters
+    ----------
+    S : array-like of shape (p, p)
+        Covariance matrix.
+    alphas : array-like of shape (n_alphas,)
+        Scalar penalties, in any order. They are solved from the largest to the smallest.
+    penalize_diagonal : bool, default=False
+        Whether the diagonal is penalized too.
+    tol : float, default=1e-4
+        Relative duality gap, as in :func:`sparse_precision`.
+    init : PrecisionResult, optional
+        Where to start for the largest penalty.
 
-    n_large = sum(len(index) >= LARGE for index in components)
-    # numba.get_num_threads would start numba's own threads, which slows other libraries down.
-    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)  # type: ignore[attr-defined]
-    if n_threads > 1:
-        with ThreadPoolExecutor(n_threads) as pool:
-            solutions = list(pool.map(solve, components))
-    else:
-        solutions = [solve(index) for index in components]
-    return _assemble(problem, labels, components, solutions)
+    Returns
+    -------
+    list of PrecisionResult
+        In the order of ``alphas``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mnpca import sparse_precision_path
+    >>> S = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]])
+    >>> [result.precision.nnz for result in sparse_precision_path(S, [0.6, 0.45, 0.3])]
+    [3, 5, 7]
+    """
+    alphas = np.asarray(alphas, dtype=np.float64)
+    if alphas.ndim != 1 or alphas.size == 0:
+        raise ValueError(f"alphas must be a list of numbers, got an array of shape {alphas.shape}.")
+    order = np.argsort(-alphas, kind="stable")
+    found = solve_along(S, alphas[order], penalize_diagonal, tol, init=init)
+    results = dict(zip(order.tolist(), found, strict=True))
+    return [results[i] for i in range(alphas.size)]
 
 
-def _assemble(
-    problem: Problem,
-    labels: IntArray,
-    components: list[IntArray],
-    solutions: list[ComponentSolution],
-) -> PrecisionResult:
-    """Join the solutions of the components; variables in none of them stand alone."""
-    p = problem.size
-    alone = np.ones(p, dtype=bool)
-    proofs = [solution.certificate for solution in solutions]
-    rows, columns, entries = [], [], []
-    for index, proof in zip(components, proofs, strict=True):
-        T = proof.precision
-        rows.append(index[T.rows])
-        columns.append(index[T.columns])
-        entries.append(T.values)
-        alone[index] = False
-    rows.append(np.flatnonzero(alone))
-    columns.append(np.flatnonzero(alone))
-    entries.append(1.0 / problem.diagonal[alone])
-    places = (np.concatenate(rows), np.concatenate(columns))
-    precision = sparse.coo_array((np.concatenate(entries), places), shape=(p, p)).tocsr()
-    value = float(np.sum(np.log(problem.diagonal[alone]) + 1.0))
-    return PrecisionResult(
-        precision=precision,
-        objective=value + sum(proof.value for proof in proofs),
-        duality_gap=float(sum(proof.gap for proof in proofs)),
-        n_iter=max((solution.n_iter for solution in solutions), default=0),
-        labels=labels,
-        _blocks=tuple(
-            (index, solution.iterate.W)
-            for index, solution in zip(components, solutions, strict=True)
-        ),
-    )
+def solve_along(
+    S: Any,
+    alphas: Iterable[float],
+    penalize_diagonal: bool,
+    tol: float,
+    *,
+    init: PrecisionResult | None = None,
+    max_iter: int = MAX_TOTAL,
+) -> Iterator[PrecisionResult]:
+    """Yield the solution for one penalty after the other.
+
+    Each is started on the line through the two before, as a function of the penalty.
+    """
+    tol = check_tolerance(tol)
+    # Penalties and results so far, the last two of them.
+    known: list[float] = []
+    found: list[PrecisionResult] = []
+    for alpha in alphas:
+        last = found[-1] if found else init
+        if is_foreign_array(S):
+            options: dict[str, Any] = {"penalize_diagonal": penalize_diagonal, "tol": tol}
+            result = sparse_precision(S, alpha, init=last, max_iter=max_iter, **options)
+        else:
+            # One component stays one for smaller penalties.
+            one = found and alpha <= known[-1] and not found[-1].labels.any()
+            labels = found[-1].labels if one else None
+            problem, labels = make_problem(S, alpha, penalize_diagonal, labels)
+            S, start = problem.covariance, None
+            if last is not None:
+                check_start(last, problem.size, False)
+                start = Start(last)
+            if len(found) == 2 and known[0] != known[1]:
+                start = Start(found[1], found[0], (alpha - known[1]) / (known[1] - known[0]))
+            result = solve_problem(problem, labels, tol, start, max_iter)
+        yield result
+        known, found = [*known[-1:], alpha], [*found[-1:], result]

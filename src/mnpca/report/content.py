@@ -1,22 +1,40 @@
 """Everything the report shows, as one plain document that fits in JSON."""
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca.diagnostics import learned_groups, training_view
-from mnpca.estimators._array_api import on_host
-from mnpca.report._facts import cards, conclusions, settings, story, versions
-from mnpca.report._networks import network_section
-from mnpca.report._residual import (
-    convergence_section,
-    noise_section,
-    scree_section,
-    whiteness_section,
+from mnpca.diagnostics import (
+    communities,
+    correlations,
+    force_layout,
+    item_names,
+    learned_groups,
+    marchenko_pastur,
+    named_rows,
+    network_order,
+    scree,
+    shown_rate,
+    tested_edges,
+    training_view,
+    whiten,
 )
-from mnpca.report._scores import loadings_section, scores_section
+from mnpca.estimators._array_api import on_host
+from mnpca.report.words import cards, conclusions, settings, story, versions
 
 #: Version of the document; a report is only rendered from one it knows.
 SCHEMA = 2
+#: Points drawn, components offered and characters of a name, at most.
+MAX_POINTS, MAX_COMPONENTS, MAX_NAME = 4000, 10, 300
+#: More groups than colors: the smaller ones share a color. Numbers with more values than levels are
+#: shown on a scale.
+MAX_GROUPS, MAX_LEVELS = 9, 12
+#: Edges drawn and listed, names that can be searched, and the side of the heat map.
+DRAWN_EDGES, LISTED_EDGES, MAX_ITEMS, HEAT_BINS = 300, 2000, 20_000, 240
+#: The slider goes up to this false discovery rate.
+MAX_RATE = 0.2
+_BINS = 60
 
 
 def collect(
@@ -104,3 +122,285 @@ def _checked(labels, name, count, item):
     if labels.shape != (count,):
         raise ValueError(f"{name} must be {count} values, one per {item}, and have {labels.shape}.")
     return labels
+
+
+def scores_section(model, X, missing, labels, scaled):
+    """Return scores of (at most 4000 evenly spread) rows under both methods.
+
+    X is complete; what was `missing` in it does not count in the scores of the model.
+    """
+    chosen = np.linspace(0, len(X) - 1, min(len(X), MAX_POINTS)).astype(int)
+    count = min(int(model.n_components_), MAX_COMPONENTS)
+    names = item_names(model, "rows")
+    observed = np.where(missing[chosen], np.nan, X[chosen])
+    scores = model.transform(named_rows(model, observed)) if count else np.empty((0, 0))
+    return {
+        "n_rows": len(X),
+        "names": [names[i][:MAX_NAME] for i in chosen],
+        "named": hasattr(model, "sample_names_in_"),
+        "labels": None if labels is None else describe_labels(labels[chosen]),
+        "mnpca": short(np.asarray(scores)[:, :count].T) if count else [],
+        "pca": short(_pca_scores(X, max(count, 2), scaled)[chosen].T),
+    }
+
+
+def loadings_section(model, *, count=12):
+    """Return, for each component, the features with the largest loadings."""
+    names = item_names(model, "columns")
+    tops = []
+    for component in model.components_[:MAX_COMPONENTS]:
+        top = np.argsort(-np.abs(component), kind="stable")[:count]
+        tops.append([[names[j][:MAX_NAME], short(component[j])] for j in top])
+    return {"n_columns": len(names), "components": tops}
+
+
+def describe_labels(labels):
+    """Return labels as groups with numbers, or as values on a scale; some may be missing."""
+    values = _as_numbers(labels)
+    if values is None:
+        groups, code, size = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
+    else:
+        numbers, code, size = np.unique(values, return_inverse=True, return_counts=True)
+        if np.sum(np.isfinite(numbers)) > MAX_LEVELS:
+            return {"kind": "values", "values": short(values)}
+        groups = np.array(["" if np.isnan(number) else f"{number:.12g}" for number in numbers])
+    if len(groups) <= MAX_GROUPS + 1:
+        return {
+            "kind": "groups",
+            "names": [str(g)[:MAX_NAME] for g in groups],
+            "code": code.tolist(),
+        }
+    kept = np.sort(np.argsort(-size, kind="stable")[:MAX_GROUPS])
+    new_code = np.full(len(groups), MAX_GROUPS)
+    new_code[kept] = np.arange(MAX_GROUPS)
+    others = f"{len(groups) - MAX_GROUPS} other groups"
+    return {
+        "kind": "groups",
+        "names": [str(groups[g])[:MAX_NAME] for g in kept] + [others],
+        "code": new_code[code].tolist(),
+    }
+
+
+def _as_numbers(labels):
+    """Return labels as numbers, NaN where there is none; None where they are not numbers."""
+    if labels.dtype == bool:
+        return None
+    try:
+        values = np.where(labels == "", np.nan, labels.astype(object)).astype(float)
+    except (TypeError, ValueError):
+        return None
+    return None if np.isinf(values).any() or np.isnan(values).all() else values
+
+
+def _pca_scores(X, count, scaled):
+    count = min(count, *X.shape)
+    data = StandardScaler().fit_transform(X) if scaled else X
+    solver = "randomized" if count < min(X.shape) // 2 else "full"
+    return PCA(count, svd_solver=solver, random_state=0).fit_transform(data)
+
+
+def network_section(model, side, labels):
+    """Return one network; `labels` order its heat map and color its nodes.
+
+    Its figures are those of the rate that the report shows. The list of edges goes beyond it.
+    """
+    rate = shown_rate(model)
+    edges = tested_edges(model, side, rate)
+    offered = edges if rate is None else tested_edges(model, side, MAX_RATE)
+    size = np.abs(offered.partial_correlation)
+    listed = np.argsort(-size) if rate is None else np.lexsort((-size, offered.q))
+    listed = listed[:LISTED_EDGES]
+    names = item_names(model, side)
+    community = communities(edges)
+    groups = None if labels is None else describe_labels(labels)
+    if groups is not None and groups["kind"] != "groups":
+        groups = None
+    return {
+        "n_items": edges.n_items,
+        "n_edges": len(edges),
+        "n_offered": len(offered),
+        "fdr": edges.fdr,
+        "max_rate": MAX_RATE,
+        "n_isolated": int(np.sum(edges.degree() == 0)),
+        "n_communities": int(community.max(initial=-1) + 1),
+        "ordered_by": "community" if groups is None else "label",
+        "within": None if groups is None else _within(edges, np.asarray(groups["code"])),
+        "names": [name[:MAX_NAME] for name in names[:MAX_ITEMS]],
+        "named": hasattr(model, "sample_names_in_" if side == "rows" else "feature_names_in_"),
+        "degree": edges.degree()[:MAX_ITEMS].tolist(),
+        "edges": [
+            offered.first[listed].tolist(),
+            offered.second[listed].tolist(),
+            short(offered.partial_correlation[listed], 3),
+        ],
+        "q": None if rate is None else short(offered.q[listed], 3),
+        "heat": _heat(edges, community, groups),
+        "drawing": _drawing(offered, listed[:DRAWN_EDGES], community, groups),
+    }
+
+
+def _within(edges, code):
+    """Return the share of edges, and of all pairs, that join two items of one label."""
+    size = np.bincount(code)
+    pairs = np.sum(size * (size - 1)) / max(len(code) * (len(code) - 1), 1)
+    return short([np.mean(code[edges.first] == code[edges.second]) if len(edges) else 0, pairs], 3)
+
+
+def _heat(edges, community, groups):
+    """Return the strongest partial correlation of each cell of a square grid of joined items."""
+    order = network_order(community, None if groups is None else groups["code"])
+    order = order[edges.degree()[order] > 0]
+    place = np.zeros(edges.n_items, dtype=int)
+    place[order] = np.arange(len(order))
+    bins = min(len(order), HEAT_BINS)
+    cell = place * bins // max(len(order), 1)
+    first, second = cell[edges.first], cell[edges.second]
+    at = np.minimum(first, second) * bins + np.maximum(first, second)
+    # Edges come strongest first, so the first edge of a cell is the one to show.
+    cells, strongest = np.unique(at, return_index=True)
+    value = np.round(100 * edges.partial_correlation[strongest]).astype(int)
+    heat = {
+        "bins": bins,
+        "first": (cells // max(bins, 1)).tolist(),
+        "second": (cells % max(bins, 1)).tolist(),
+        "percent": value.tolist(),
+        "order": order.tolist(),
+    }
+    if groups is not None:
+        heat["bands"] = np.asarray(groups["code"])[order].tolist()
+    return heat
+
+
+def _drawing(edges, drawn, community, groups):
+    """Return places and groups of the nodes of the drawn edges."""
+    ends = np.concatenate([edges.first[drawn], edges.second[drawn]])
+    nodes, ends = np.unique(ends, return_inverse=True)
+    first, second = ends[: len(drawn)], ends[len(drawn) :]
+    places = force_layout(first, second, len(nodes))
+    group = community if groups is None else np.asarray(groups["code"])
+    return {
+        "node": nodes.tolist(),
+        "x": short(places[:, 0], 3),
+        "y": short(places[:, 1], 3),
+        "group": group[nodes].tolist(),
+        "groups": None if groups is None else groups["names"],
+        "first": first.tolist(),
+        "second": second.tolist(),
+    }
+
+
+def scree_section(model, X):
+    """Return the leading singular values in units of the noise edge."""
+    values = scree(model, X)
+    return {
+        "generalized": short(values.generalized),
+        "plain": short(values.plain),
+        "kept": values.n_components,
+        "requested": str(model.get_params(deep=False).get("n_components")),
+        "trials": [
+            {"rank": int(trial["n_components"]), "evidence": short(trial["evidence"], 7)}
+            for trial in getattr(model, "rank_path_", None) or []
+        ],
+    }
+
+
+def whiteness_section(model, X):
+    """Return histograms of the residual's correlations and singular values, before and after."""
+    residual = X - model.denoise()
+    whitened = whiten(residual, model.row_precision_, model.col_precision_)
+    before, after = correlations(residual), correlations(whitened)
+    section = {"shape": list(after.shape), "thinned": after.shape != X.shape}
+    for side, other in (("rows", after.shape[1]), ("columns", after.shape[0])):
+        attribute = "row_correlations" if side == "rows" else "column_correlations"
+        section[side] = _correlation_histograms(
+            getattr(before, attribute), getattr(after, attribute), 1 / np.sqrt(other)
+        )
+        section[side]["beyond"] = short([before.share_above(side), after.share_above(side)], 3)
+    section["values"] = _value_histograms(
+        before.singular_values, after.singular_values, after.shape
+    )
+    return section
+
+
+def noise_section(model):
+    """Return what the estimator itself says about its noise model, where it does."""
+    noise, check = getattr(model, "noise_", None), getattr(model, "model_check_", None)
+    return {
+        "structures": {} if noise is None else {name: s["structure"] for name, s in noise.items()},
+        "why": {} if noise is None else {name: side["why"] for name, side in noise.items()},
+        "choice": getattr(model, "choice_", None),
+        "white": None if check is None else check["white"],
+        "advice": None if check is None else str(check["advice"]),
+    }
+
+
+def convergence_section(model):
+    """Return the objective's history."""
+    return {
+        "objective": short(np.asarray(getattr(model, "objective_history_", [])), 7),
+        "n_iter": int(getattr(model, "n_iter_", 0)),
+        "converged": bool(getattr(model, "converged_", True)),
+        "starts": [
+            {
+                "name": str(start["name"]),
+                "n_components": int(start["n_components"]),
+                "evidence": short(start["evidence"], 7),
+                "row_edges": int(start["n_row_edges"]),
+                "col_edges": int(start["n_col_edges"]),
+            }
+            for start in getattr(model, "candidates_", None) or []
+        ],
+    }
+
+
+def _correlation_histograms(before, after, spread):
+    limit = min(1.0, 8 * spread)
+    bins = np.linspace(-limit, limit, _BINS + 1)
+    at = np.linspace(-limit, limit, 121)
+    normal = np.exp(-((at / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
+    return _histograms(before, after, bins) | {"at": short(at), "law": short(normal)}
+
+
+def _value_histograms(before, after, shape):
+    edge = float(np.sum(np.sqrt(shape)))
+    top = min(1.05 * max(before[0], after[0], edge), 2.5 * edge)
+    at = np.linspace(0, top, 181)
+    law = marchenko_pastur(at, shape)
+    bins = int(np.clip(len(after) // 5, 10, _BINS))
+    return _histograms(before, after, np.linspace(0, top, bins + 1)) | {
+        "at": short(at),
+        "law": short(law),
+        "edge": short(edge),
+        "largest": short([before[0], after[0]]),
+        "beyond": [int(np.sum(before > 1.02 * edge)), int(np.sum(after > 1.02 * edge))],
+    }
+
+
+def _histograms(before, after, bins):
+    # Values beyond the picture are counted in its last bars.
+    heights = [
+        np.histogram(np.clip(values, bins[0], bins[-1]), bins, density=True)[0]
+        if len(values)
+        else np.zeros(len(bins) - 1)
+        for values in (before, after)
+    ]
+    return {"bins": short(bins), "before": short(heights[0]), "after": short(heights[1])}
+
+
+def short(values, digits=4):
+    """Return numbers with so many significant digits, as plain lists; NaN becomes None."""
+    values = np.asarray(values, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        place = digits - 1 - np.floor(np.log10(np.abs(values)))
+    place = np.where(np.isfinite(place), np.clip(place, -300, 300), 0)
+    scale = 10.0**place
+    rounded = np.where(values == 0, 0.0, np.round(values * scale) / scale)
+    return _plain(rounded)
+
+
+def _plain(values):
+    if values.ndim > 1:
+        return [_plain(row) for row in values]
+    if values.ndim == 0:
+        return float(f"{values:.12g}") if np.isfinite(values) else None
+    return [float(f"{v:.12g}") if np.isfinite(v) else None for v in values]

@@ -5,9 +5,9 @@ How a solver takes part
 A solver takes ``report: Report = silent`` and ``resume: State | None = None``. At the end of every
 outer iteration it calls ``report(Progress(stage, iteration, objective, state))``, where ``state``
 is a function without arguments that returns everything the next iteration reads: iterates, the
-history, counters, and the random generator if it still draws. With ``resume`` it takes all of that
-from the state instead of starting, and then does exactly the operations an uninterrupted run
-would do, so that the results agree to the bit::
+history and counters. With ``resume`` it takes all of that from the state instead of starting, and
+then does exactly the operations an uninterrupted run would do, so that the results agree to the
+bit::
 
     def solve(matrix, max_iter, report=silent, resume=None):
         if resume is None:
@@ -33,6 +33,11 @@ would do, so that the results agree to the bit::
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
+
+import numpy as np
+
+from mnpca.engines.arrays import Array, is_foreign_array, like, to_numpy
+from mnpca.model.low_rank import LowRank
 
 State: TypeAlias = Mapping[str, Any]
 """Arrays, sparse arrays, numbers and strings by name: all a solver needs to go on."""
@@ -82,21 +87,7 @@ def negated(report: Report) -> Report:
 def nested(report: Report, outer: Callable[[], State]) -> Report:
     """Return a report for an inner solver whose checkpoints also hold the outer loop's state.
 
-    Parameters
-    ----------
-    report : Report
-        Where the outer loop reports.
-    outer : callable
-        Makes the outer loop's own state (which rank, the fits so far).
-
-    Examples
-    --------
-    >>> from mnpca.solvers.progress import Progress, inner_state, nested
-    >>> stored = []
-    >>> report = nested(lambda progress: stored.append(progress.state()), lambda: {"rank": 3})
-    >>> report(Progress("graph", 1, 0.5, lambda: {"step": 7}))
-    >>> stored[0]["rank"], inner_state(stored[0])
-    (3, {'step': 7})
+    `outer` makes that state (which rank, the fits so far); `inner_state` gives the rest back.
     """
 
     def tell(progress: Progress) -> None:
@@ -112,3 +103,30 @@ def inner_state(state: State | None) -> State | None:
     """
     inner: State | None = None if state is None else state.get("inner")
     return inner
+
+
+def on_host(value: Any) -> Any:
+    """Return a state with copies in the host's memory of what lives in another library's."""
+    return _mapped(value, lambda each: to_numpy(each) if is_foreign_array(each) else each)
+
+
+def beside(value: Any, data: Array) -> Any:
+    """Return a state with its arrays where the data live."""
+    if not is_foreign_array(data):
+        return value
+    return _mapped(value, lambda each: like(each, data) if _is_matrix(each) else each)
+
+
+def _is_matrix(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 2
+
+
+def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    """Apply a function to the leaves of dictionaries, lists and `LowRank`."""
+    if isinstance(value, Mapping):
+        return {name: _mapped(each, function) for name, each in value.items()}
+    if isinstance(value, LowRank):
+        return LowRank(*(_mapped(each, function) for each in value))
+    if isinstance(value, list | tuple):
+        return [_mapped(each, function) for each in value]
+    return function(value)

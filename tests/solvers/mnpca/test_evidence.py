@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.evidence import (

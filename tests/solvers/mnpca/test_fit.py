@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mnpca.datasets import chain_precision, make_low_rank_matrix_normal, make_paper_small
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.metrics import edge_recovery, psnr
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca import fit_mnpca
@@ -19,6 +19,16 @@ def data():
 @pytest.fixture(scope="module")
 def fit(data):
     return fit_mnpca(data.Y, 2)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return make_paper_small(c=64, seed=2000, n_samples=120, n_features=80, density=0.04)
+
+
+@pytest.fixture(scope="module")
+def small_fit(small):
+    return fit_mnpca(small.Y, 2)
 
 
 def oracle_psnr(data):
@@ -87,8 +97,9 @@ def test_standard_errors_are_calibrated(data):
     assert 0.8 < np.sqrt(np.mean(z**2)) < 1.25
 
 
-@pytest.mark.parametrize("factor", [1e-12, 7.3, 1e12])
-def test_scale_equivariance(data, fit, factor):
+@pytest.mark.parametrize("factor", [1e-12, 1e12])
+def test_scale_equivariance(small, small_fit, factor):
+    data, fit = small, small_fit
     scaled = fit_mnpca(factor * data.Y, 2)
     np.testing.assert_allclose(
         scaled.denoised(), factor * fit.denoised(), rtol=1e-3, atol=1e-3 * factor
@@ -112,8 +123,8 @@ def test_permutation_equivariance(data, fit):
     assert shuffled.row_noise.n_edges == fit.row_noise.n_edges
 
 
-def test_translation_equivariance_when_centering(data):
-    shift = np.linspace(-1e4, 1e4, 200)
+def test_translation_equivariance_when_centering(small):
+    data, shift = small, np.linspace(-1e4, 1e4, 80)
     plain = fit_mnpca(data.Y, 2, center=True)
     shifted = fit_mnpca(data.Y + shift, 2, center=True)
     np.testing.assert_allclose(shifted.denoised() - shift, plain.denoised(), atol=1e-3)
@@ -140,13 +151,14 @@ def test_identity_noise_is_shrunken_pca():
     np.testing.assert_allclose(noise_variance, 1.0, atol=0.05)
 
 
-def test_rank_zero(data):
-    fit = fit_mnpca(data.Y, 0)
-    assert fit.low_rank.left.shape == (300, 0)
-    assert fit.denoised().shape == (300, 200)
+def test_rank_zero(small):
+    fit = fit_mnpca(small.Y, 0)
+    assert fit.low_rank.left.shape == (120, 0)
+    assert fit.denoised().shape == (120, 80)
 
 
-def test_noise_structures(data):
+def test_noise_structures(small):
+    data = small
     diagonal = fit_mnpca(data.Y, 2, noise="diagonal")
     assert diagonal.row_noise.is_diagonal
     assert diagonal.col_noise.is_diagonal

@@ -6,7 +6,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca.datasets import make_low_rank_matrix_normal
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca.generalized_svd import (
     generalized_least_squares_mean,

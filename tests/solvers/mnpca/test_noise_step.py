@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from scipy.special import polygamma
 
 from mnpca.datasets import make_low_rank_matrix_normal
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, pooled_variances
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step

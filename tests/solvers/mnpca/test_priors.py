@@ -6,7 +6,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from mnpca.datasets import make_low_rank_matrix_normal
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.fit import signal_variance

@@ -27,25 +27,25 @@ from mnpca.solvers.likelihood.blocks import (
     signal_step,
 )
 from mnpca.solvers.likelihood.low_rank_step import LowRankStep, closed_form, svd_start
-from mnpca.solvers.progress import Progress, Report, State, inner_state, nested, silent
+from mnpca.solvers.progress import (
+    Progress,
+    Report,
+    State,
+    beside,
+    inner_state,
+    nested,
+    on_host,
+    silent,
+)
 
 Start: TypeAlias = Literal["best", "svd", "scales"]
 
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodFit:
-    """The end of a descent.
+    """The end of a descent: X and W, not yet identified, A and B in the penalties' gauge.
 
-    Attributes
-    ----------
-    signal : LowRank
-        Scores X and loadings W, not yet identified.
-    row_precision, col_precision : sparse arrays
-        A and B, in the gauge that the penalties prefer.
-    history : list of float
-        Objective at the start and after every iteration; it never rises.
-    converged : bool
-        Whether the last iteration changed it by at most the tolerance.
+    `history` has the objective at the start and after every iteration; it never rises.
     """
 
     signal: LowRank
@@ -61,48 +61,25 @@ def fit_likelihood(
     penalty: Penalty,
     *,
     start: Start = "best",
-    low_rank_step: LowRankStep = "als",
-    tol: float = 1e-5,
-    max_iter: int = 200,
-    n_matrices: int = 1,
     report: Report = silent,
     resume: State | None = None,
+    **options: Any,
 ) -> LikelihoodFit:
     """Minimize `mnpca.model.objective.objective` over X, W, A and B in turn.
 
-    Parameters
-    ----------
-    start : {"best", "svd", "scales"}, default="best"
-        Where to begin: the truncated SVD of Y, that of Y with its rows and columns scaled to equal
-        mean squares, or both; then the lower end is kept.
-    low_rank_step : {"als", "closed"}, default="als"
-        Alternating least squares, or generalized PCA.
-    tol : float, default=1e-5
-        Change of the objective at which to stop; precisions are solved ten times as accurately.
-    n_matrices : int, default=1
-        Number of matrices that stand one under the other in `data`.
+    It begins with the truncated SVD of Y, with that of Y with its rows and columns scaled to equal
+    mean squares, or with both; then the lower end is kept. The options are those of `descend`.
     """
-    correlated = penalty.row_on or penalty.col_on
     starts: list[Start] = ["svd", "scales"] if start == "best" else [start]
-    if not correlated:  # the SVD is the solution
+    if not (penalty.row_on or penalty.col_on):  # the SVD is the solution
         starts = ["svd"]
-    ends = [] if resume is None else [_restored_end(end, data) for end in resume["ends"]]
+    ends: list[LikelihoodFit] = []
+    if resume is not None:
+        ends = [LikelihoodFit(**beside(end, data)) for end in resume["ends"]]
     inner = inner_state(resume)
+    told = nested(report, lambda: {"ends": [on_host(vars(end)) for end in ends]})
     for name in starts[len(ends) :]:
-        ends.append(
-            descend(
-                data,
-                rank,
-                penalty,
-                start=name,
-                low_rank_step=low_rank_step,
-                tol=tol,
-                max_iter=max_iter,
-                n_matrices=n_matrices,
-                report=nested(report, lambda: {"ends": [_as_dict(end) for end in ends]}),
-                resume=inner,
-            )
-        )
+        ends.append(descend(data, rank, penalty, name, report=told, resume=inner, **options))
         inner = None
     return min(ends, key=lambda end: end.history[-1])
 
@@ -127,27 +104,27 @@ def descend(
     data: FloatArray,
     rank: int,
     penalty: Penalty,
-    *,
     start: Start,
-    low_rank_step: LowRankStep,
-    tol: float,
-    max_iter: int,
+    *,
+    low_rank_step: LowRankStep = "als",
+    tol: float = 1e-5,
+    max_iter: int = 200,
     n_matrices: int = 1,
     report: Report = silent,
     resume: State | None = None,
 ) -> LikelihoodFit:
-    """Descend from one start.
+    """Descend from one start, until the objective changes by at most `tol`.
 
-    The row precision, the column precision, their common scale, then scores and loadings; until
-    the objective changes by at most `tol` (relative where the objective exceeds 1). Where the
-    penalties do not determine the scale, it is held at ``logdet A = 0``. Scale-free penalties leave
-    it there too.
+    The row precision, the column precision, their common scale, then scores and loadings, by
+    alternating least squares or in closed form. The precisions are solved ten times as accurately.
+    Where the penalties do not determine the scale, it is held at ``logdet A = 0``. There are
+    `n_matrices` in `data`, one under the other.
     """
     if resume is None:
         iterate = begin(data, rank, penalty, start, n_matrices)
         history = [iterate.value(data, penalty)]
     else:
-        iterate, history = _restore(resume, data)
+        iterate, history = _restored(resume, data)
     stage = f"likelihood, from {start}"
     converged = _settled(history, tol)
     while not converged and len(history) <= max_iter:
@@ -198,59 +175,19 @@ def _settled(history: list[float], tol: float) -> bool:
     return len(history) > 1 and history[-2] - history[-1] <= tol * max(1.0, abs(history[-1]))
 
 
-def _as_dict(end: LikelihoodFit) -> dict[str, Any]:
-    return {name: _stored(getattr(end, name)) for name in LikelihoodFit.__dataclass_fields__}
-
-
-def _stored(value: Any) -> Any:
-    """Return what a checkpoint keeps of an array, or of a signal: a copy in the host's memory."""
-    if isinstance(value, LowRank):
-        return LowRank(*map(_stored, value))
-    return to_numpy(value) if is_foreign_array(value) else value
-
-
-def _beside(value: Any, data: Array) -> Any:
-    """Bring an array of a checkpoint back to where the data live."""
-    if not is_foreign_array(data):
-        return value
-    if isinstance(value, LowRank):
-        return LowRank(*(like(factor, data) for factor in value))
-    return like(value, data)
-
-
 def _saver(iterate: Iterate, history: list[float]) -> Callable[[], State]:
-    def state() -> dict[str, Any]:
-        return {
-            "signal": _stored(iterate.signal),
-            "row_precision": _stored(iterate.row_precision),
-            "col_precision": _stored(iterate.col_precision),
-            "row_start": None if iterate.row_start is None else iterate.row_start.state(),
-            "col_start": None if iterate.col_start is None else iterate.col_start.state(),
-            "history": list(history),
-        }
+    def state() -> State:
+        starts = {"row_start": iterate.row_start, "col_start": iterate.col_start}
+        kept = {name: each and each.state() for name, each in starts.items()}
+        stored: State = on_host({**vars(iterate), **kept, "history": list(history)})
+        return stored
 
     return state
 
 
-def _restore(state: State, data: Array) -> tuple[Iterate, list[float]]:
-    starts = [
-        None if state[name] is None else _restored_result(state[name], data)
-        for name in ("row_start", "col_start")
-    ]
-    precisions = (_beside(state[name], data) for name in ("row_precision", "col_precision"))
-    iterate = Iterate(_beside(LowRank(*state["signal"]), data), *precisions, *starts)
-    return iterate, list(state["history"])
-
-
-def _restored_result(state: State, data: Array) -> PrecisionResult:
-    return PrecisionResult.from_state({**state, "precision": _beside(state["precision"], data)})
-
-
-def _restored_end(end: State, data: Array) -> LikelihoodFit:
-    return LikelihoodFit(
-        signal=_beside(LowRank(*end["signal"]), data),
-        row_precision=_beside(end["row_precision"], data),
-        col_precision=_beside(end["col_precision"], data),
-        history=list(end["history"]),
-        converged=bool(end["converged"]),
-    )
+def _restored(state: State, data: Array) -> tuple[Iterate, list[float]]:
+    fields = beside(dict(state), data)
+    history = list(fields.pop("history"))
+    for name in ("row_start", "col_start"):
+        fields[name] = fields[name] and PrecisionResult.from_state(fields[name])
+    return Iterate(**fields), history

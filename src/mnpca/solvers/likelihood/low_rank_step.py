@@ -7,8 +7,7 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, inner, is_foreign_array, like, namespace, to_numpy
-from mnpca.model.dense_gpca import dense_gpca
-from mnpca.model.gpca import CenteredMatrix, Gpca, gpca, truncated_svd
+from mnpca.model.gpca import CenteredMatrix, Gpca, dense_gpca, gpca, truncated_svd
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.sparse_data import SparseData
@@ -29,19 +28,12 @@ def alternate_least_squares(
     tol: float = 1e-7,
     max_iter: int = 500,
 ) -> LowRank:
-    """Update loadings and scores in turn until the fit no longer gains.
+    """Update loadings and scores in turn, from the given scores, until the fit no longer gains.
 
     ``W = Y'A X (X'AX + ridge I)^-1``, then ``X = Y B W (W'BW + ridge I)^-1``. It ends on an X step,
-    so that without a ridge the scores of the training rows are the projection of these rows. With
-    a ridge the factors are balanced (``X'AX = W'BW``) after every iteration: that lowers the ridge
+    so that without a ridge the scores of the training rows are the projection of these rows. With a
+    ridge the factors are balanced (``X'AX = W'BW``) after every iteration: that lowers the ridge
     for the same product, and alternation alone would be very slow to find it.
-
-    Parameters
-    ----------
-    signal : LowRank
-        X and W to start from; only X is read.
-    tol : float, default=1e-7
-        Relative gain of an iteration at which to stop.
     """
     scores = signal.left
     gain = -np.inf
@@ -79,8 +71,7 @@ def closed_form(
         return _placed(_shrunk(parts, ridge), data)
     metrics = (Metric(data.shape[0], row_precision), Metric(data.shape[1], col_precision))
     if isinstance(data, SparseData):
-        centered = CenteredMatrix(*data.centered())
-        return _shrunk(gpca(centered, rank, *metrics, solver="krylov"), ridge)
+        return _shrunk(gpca(data, rank, *metrics, solver="krylov"), ridge)
     solver: Literal["factor", "krylov"] = "factor" if min(data.shape) <= DENSE_LIMIT else "krylov"
     return _shrunk(gpca(CenteredMatrix(data), rank, *metrics, solver=solver), ridge)
 
@@ -88,8 +79,8 @@ def closed_form(
 def svd_start(data: Array, rank: int) -> LowRank:
     """Return the truncated SVD of Y, its factors balanced, where Y lives."""
     if isinstance(data, SparseData):
-        matrix, mean = data.centered()
-        return _shrunk(truncated_svd(matrix, rank, mean=mean), 0.0)
+        identity = (Metric(size) for size in data.shape)
+        return _shrunk(gpca(data, rank, *identity, solver="krylov"), 0.0)
     signal = _shrunk(truncated_svd(data, rank), 0.0)
     return _placed(signal, data) if is_foreign_array(data) else signal
 

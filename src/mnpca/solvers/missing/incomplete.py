@@ -16,16 +16,8 @@ EFFECT_ROUNDS = 3
 class Completion(NamedTuple):
     """What the model expects of an incomplete matrix, given what was observed.
 
-    Attributes
-    ----------
-    filled : array of shape (n, p)
-        The matrix, missing cells at their conditional means.
-    effects : Effects
-        Of the covariates.
-    fitted : array of shape (n, p)
-        Signal and effects together: everything but the noise.
-    cells : array of shape (n_missing,)
-        Conditional mean of the noise in the missing cells.
+    `filled` is the matrix with missing cells at their conditional means, `fitted` signal and
+    effects together, `cells` the conditional mean of the noise in the missing cells.
     """
 
     filled: FloatArray
@@ -37,14 +29,8 @@ class Completion(NamedTuple):
 class Outcome(NamedTuple):
     """What a fit says about missing cells and covariates.
 
-    Attributes
-    ----------
-    effects : Effects
-        Of the covariates.
-    filled : array of shape (n, p)
-        The matrix, missing cells at their conditional means.
-    std : array of shape (n, p)
-        Standard errors of these as predictions, signal and noise together; 0 elsewhere.
+    `std` has the standard errors of the filled cells as predictions, signal and noise together; 0
+    elsewhere.
     """
 
     effects: Effects
@@ -61,17 +47,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Incomplete:
-    """``Y = Z G + H C' + signal + E``, known in some cells only.
-
-    Attributes
-    ----------
-    matrix : array of shape (n, p)
-        Y, zero where nothing was observed.
-    missing : bool array of shape (n, p)
-        True where nothing was observed.
-    covariates : Covariates
-        Z and C.
-    """
+    """``Y = Z G + H C' + signal + E``, known in some cells only; zero in the missing ones."""
 
     matrix: FloatArray
     missing: BoolArray
@@ -83,13 +59,7 @@ class Incomplete:
 
 
 class Expectation:
-    """Conditional expectations of an incomplete matrix under one noise model.
-
-    Parameters
-    ----------
-    noise : MissingNoise
-        The noise in its missing cells given that in the others.
-    """
+    """Conditional expectations of an incomplete matrix under one noise model."""
 
     def __init__(self, problem: Incomplete, noise: MissingNoise) -> None:
         self.problem = problem
@@ -99,14 +69,9 @@ class Expectation:
     def complete(
         self, signal: FloatArray, cells: FloatArray | None = None, *, tol: float = 1e-2
     ) -> Completion:
-        """Return the expected matrix given the signal.
+        """Return the expected matrix given the signal, mean row included.
 
-        Parameters
-        ----------
-        signal : array of shape (n, p)
-            Mean row included.
-        cells : array of shape (n_missing,), default=None
-            Noise in the missing cells, to start from.
+        The search for the noise in the missing cells starts from `cells`.
         """
         problem, missing = self.problem, self.problem.missing
         filled = np.where(missing, signal, problem.matrix)

@@ -24,17 +24,7 @@ SIGNAL_TOL = 1e-3
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver makes of a complete, centered matrix.
-
-    Attributes
-    ----------
-    signal : Gpca
-        Its signal.
-    history : list of float
-        Objective at the start and after every iteration.
-    converged : bool
-        Whether it settled.
-    """
+    """What a solver makes of a complete, centered matrix."""
 
     row_precision: Precision
     col_precision: Precision
@@ -50,18 +40,8 @@ Solve: TypeAlias = Callable[[FloatArray, Report, State | None], Solution]
 class IncompleteFit:
     """A fit of a matrix that may be incomplete.
 
-    Attributes
-    ----------
-    solution : Solution
-        Of the last fit.
-    mean : array of shape (p,)
-        Mean row, zeros where the model has none.
-    signal : Gpca
-        What the expected matrix has besides mean and effects.
-    outcome : Outcome or None
-        Of missing cells and covariates; None where there are neither.
-    data : array of shape (n, p)
-        A complete matrix without effects whose noise has the fitted covariances.
+    `outcome` is None where there are neither missing cells nor covariates; `data` is a complete
+    matrix without effects whose noise has the fitted covariances.
     """
 
     solution: Solution
@@ -85,12 +65,7 @@ def fit_incomplete(
 ) -> IncompleteFit:
     """Fit, let the signal settle on the expected matrix, draw the missing noise, fit again.
 
-    Parameters
-    ----------
-    guess : array of shape (n, p)
-        A completed matrix to begin with.
-    solve : callable
-        Takes a complete, centered matrix, a report and a state, and returns a `Solution`.
+    The first fit is of `guess`, a completed matrix.
     """
     number, data, inner = 0, guess, None
     if resume is not None:

@@ -51,14 +51,7 @@ STAGE = "expectation"
 class CompletedFit:
     """An MNPCA fit of an incomplete matrix.
 
-    Attributes
-    ----------
-    fit : MNPCAFit
-        The model; its signal is what is left besides the covariates.
-    outcome : Outcome
-        Of missing cells and covariates.
-    data : array of shape (n, p)
-        A complete matrix without effects whose noise has the fitted covariances.
+    `data` is a complete matrix without effects whose noise has the fitted covariances.
     """
 
     fit: MNPCAFit
@@ -87,15 +80,9 @@ class _Settled:
 class MissingRounds:
     """Rounds of expectation, low-rank steps and a noise step, from a fit of a completed matrix.
 
-    Parameters
-    ----------
-    guess : array of shape (n, p)
-        The completed matrix that was fitted.
-    n_rounds : int, default=3
-        How many at most; more than three only until the signal hardly changes.
-    prune : bool, default=False
-        Whether components below ``sqrt n + sqrt p``, where the singular values of noise end, are
-        left out of the result. Their posterior mean is next to nothing.
+    There are `n_rounds` at most; more than three only until the signal hardly changes. With
+    `prune`, components below ``sqrt n + sqrt p``, where the singular values of noise end, are left
+    out of the result; their posterior mean is next to nothing.
     """
 
     def __init__(

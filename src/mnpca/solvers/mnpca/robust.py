@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray
-from mnpca.engines.dense import DenseEngine
+from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.scales import geometric_mean
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step

@@ -30,18 +30,9 @@ AGAIN = "graph noise from networks of the data"
 class TensorFit:
     """A fitted model ``T = mean + core x_1 F_1 ... x_K F_K + E``, vec E ~ N(0, x_k inv P_k).
 
-    Attributes
-    ----------
-    signal : Tucker
-        Mean, core and factors, ``F_k' P_k F_k = I``.
-    noise : list of AxisPrecision
-        P_k, with ``logdet P_k = 0`` on every estimated axis but the last.
-    history : list of (stage, iteration, score, change)
-        Every iteration.
-    chosen : str
-        The stage whose end is this fit.
-    converged : bool
-        Whether that stage settled.
+    ``F_k' P_k F_k = I``, and ``logdet P_k = 0`` on every estimated axis but the last. The history
+    has (stage, iteration, score, change) of every iteration; `chosen` is the stage whose end is
+    this fit.
     """
 
     signal: Tucker
@@ -71,25 +62,15 @@ def fit_tensor(
 ) -> TensorFit:
     """Fit a Tucker signal and one noise precision per axis, with nothing to tune.
 
-    The signal is the best one in the metrics of the noise; the noise is estimated from the
-    residual plus what the signal has absorbed; edges enter by score tests and are refitted
-    without a penalty, as in the fit of one matrix.
+    The signal is the best one in the metrics of the noise; the noise is estimated from the residual
+    plus what the signal has absorbed; edges enter by score tests and are refitted without a
+    penalty, as in the fit of one matrix.
 
-    Variances settle first, then networks. Where the noise is stronger than the signal, the first
-    components are noise and may stay so; therefore a second stage with networks starts from those
-    of the data without any signal, under which a signal stands out. The stage that ends with the
-    highest likelihood, less the price of its edges, is the fit.
-
-    Parameters
-    ----------
-    ranks : sequence of K int or None
-        See `tucker`.
-    structures : sequence of K {"unit", "identity", "diagonal", "graph"}
-        Noise of the axes.
-    max_iter : int
-        Most iterations with unequal variances.
-    tol : float
-        A stage ends when the signal and the level of the noise change by less than this share.
+    Variances settle first, in `max_iter` iterations at most, then networks. Where the noise is
+    stronger than the signal, the first components are noise and may stay so; therefore a second
+    stage with networks starts from those of the data without any signal, under which a signal
+    stands out. The stage that ends with the highest likelihood, less the price of its edges, is the
+    fit.
     """
     offset = data.mean(axis=0) if center else np.zeros(data.shape[1:])
     scale = float(np.sqrt(np.mean((data - offset) ** 2))) or 1.0
@@ -220,30 +201,25 @@ class _Loop:
     def state(self) -> State:
         """Return everything the next iteration reads."""
         assert self.signal is not None
-        packed: dict[str, Any] = {
+        return {
             "stage": self.stage,
             "iteration": self.iteration,
             "history": [list(entry) for entry in self.history],
-            **_pack("present", self.noise, self.signal),
+            "present": _pack(self.noise, self.signal),
+            "best": None
+            if self.best is None
+            else {**vars(self.best), **_pack(self.best.noise, self.best.signal)},
         }
-        if self.best is not None:
-            names = ("stage", "score", "converged")
-            packed |= {f"best.{name}": getattr(self.best, name) for name in names}
-            packed |= _pack("best", self.best.noise, self.best.signal)
-        return packed
 
     def restore(self, state: State) -> None:
         """Take everything from a state."""
         self.stage, self.iteration = str(state["stage"]), int(state["iteration"])
         self.history = [(str(s), int(i), float(v), float(c)) for s, i, v, c in state["history"]]
-        self.noise, self.signal = _unpack("present", state, self.data.ndim)
-        if "best.stage" in state:
-            self.best = _End(
-                str(state["best.stage"]),
-                float(state["best.score"]),
-                bool(state["best.converged"]),
-                *_unpack("best", state, self.data.ndim),
-            )
+        self.noise, self.signal = _unpack(state["present"])
+        best = state["best"]
+        if best is not None:
+            stage, score, converged = best["stage"], best["score"], best["converged"]
+            self.best = _End(str(stage), float(score), bool(converged), *_unpack(best))
 
     def _low_rank(self, start: Tucker | None) -> Tucker:
         return tucker(
@@ -266,23 +242,18 @@ class _Loop:
         return ["diagonal" if structure == "graph" else structure for structure in self.structures]
 
 
-def _pack(name: str, noise: Sequence[AxisPrecision], signal: Tucker) -> dict[str, Any]:
-    """Return a noise and a signal as a flat dictionary whose keys start with the name."""
-    packed: dict[str, Any] = {
-        f"{name}.core": signal.core,
-        f"{name}.factors": list(signal.factors),
-        f"{name}.mean": signal.mean,
-    }
-    for axis, side in enumerate(noise):
-        packed |= pack_side(f"{name}.{axis}", side)
-    return packed
+def _pack(noise: Sequence[AxisPrecision], signal: Tucker) -> dict[str, Any]:
+    """Return a noise and a signal as plain values."""
+    sides = [pack_side("axis", side) for side in noise]
+    return {"noise": sides, "signal": [signal.core, list(signal.factors), signal.mean]}
 
 
-def _unpack(name: str, state: State, n_axes: int) -> tuple[list[AxisPrecision], Tucker]:
+def _unpack(state: State) -> tuple[list[AxisPrecision], Tucker]:
     """Rebuild what `_pack` was given."""
-    core, factors, mean = (state[f"{name}.{part}"] for part in ("core", "factors", "mean"))
-    noise = [unpack_side(f"{name}.{axis}", state) for axis in range(n_axes)]
-    return noise, Tucker(core, tuple(factors), mean)
+    core, factors, mean = state["signal"]
+    return [unpack_side("axis", side) for side in state["noise"]], Tucker(
+        core, tuple(factors), mean
+    )
 
 
 def relative_change(new: Tucker, old: Tucker) -> float:
@@ -307,13 +278,7 @@ class MatrixFit(TensorFit):
 def fit_matrix(
     data: FloatArray, rank: int, structures: Sequence[AxisNoise], *, center: bool, **options: Any
 ) -> MatrixFit:
-    """Fit a matrix by `fit_mnpca` and write the signal as ``F_1 core F_2'``.
-
-    Parameters
-    ----------
-    **options
-        ``max_iter``, ``tol``, ``random_state``, ``report`` and ``resume`` of `fit_mnpca`.
-    """
+    """Fit a matrix by `fit_mnpca` and write the signal as ``F_1 core F_2'``."""
     row, col = ("identity" if s == "unit" else s for s in structures)
     fit = fit_mnpca(data, rank, noise=(row, col), center=center, **options)
     return MatrixFit(

@@ -103,26 +103,16 @@ def tucker(
 ) -> Tucker:
     """Find the Tucker approximation in the metrics of the axes.
 
-    Minimizes ``|(T - 1 o mean - core x_1 F_1 ... x_K F_K) x_1 P_1^(1/2) ... x_K P_K^(1/2)|^2``
-    by higher-order orthogonal iteration on the whitened array: one factor at a time becomes the
+    Minimizes ``|(T - 1 o mean - core x_1 F_1 ... x_K F_K) x_1 P_1^(1/2) ... x_K P_K^(1/2)|^2`` by
+    higher-order orthogonal iteration on the whitened array: one factor at a time becomes the
     leading left singular vectors of the array projected on the other factors. Two axes give
-    generalized PCA; identity metrics give the Tucker decomposition, and with a first axis of
-    rank None GLRAM, the two-sided PCA of several matrices.
+    generalized PCA; identity metrics give the Tucker decomposition, and with a first axis of rank
+    None, which is left as it is, GLRAM, the two-sided PCA of several matrices.
 
-    Parameters
-    ----------
-    ranks : sequence of K int or None
-        Components of each axis; None leaves the axis as it is.
-    center : bool
-        Whether there is a mean slice along the first axis; it is the generalized least squares
-        mean, which is jointly optimal with the Tucker part.
-    start : Tucker, optional
-        Factors near the answer. The iteration always starts from the leading singular vectors
-        of the unfoldings, too, and the better end is kept: each start has its own traps.
-    tol : float
-        The iteration ends when the length of the core grows by less than this share.
-    max_iter : int
-        Most sweeps over the axes.
+    With `center` there is a mean slice along the first axis; it is the generalized least squares
+    mean, which is jointly optimal with the Tucker part. The iteration starts from the leading
+    singular vectors of the unfoldings and from `start`, and the better end is kept: each start has
+    its own traps. It ends when the length of the core grows by less than the share `tol`.
     """
     mean = first_axis_mean(data, noise[0]) if center else None
     white = whitened(data if mean is None else data - mean, noise)

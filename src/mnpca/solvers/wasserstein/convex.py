@@ -59,15 +59,8 @@ class Problem:
 
         alpha_A |A|_1 + alpha_B |B|_1 - barrier_A logdet A - barrier_B logdet B.
 
-    The barrier is small. Without it the minimum may be singular: with many more rows than columns
-    a row whose residual is small does best with precision zero.
-
-    Attributes
-    ----------
-    alpha : Pair of float
-        Weights of |A|_1 and |B|_1.
-    barrier : Pair of float
-        Weights of -logdet A and -logdet B.
+    The barrier is small. Without it the minimum may be singular: with many more rows than columns a
+    row whose residual is small does best with precision zero.
     """
 
     data: Array
@@ -120,13 +113,8 @@ def make_problem(data: Array, rank: int, alpha: Pair[float]) -> tuple[Problem, M
 
     Rows and columns are divided by their scales, ``y_ij / sqrt(r_i c_j)`` with mean square one in
     every row and column, and all entries by the root mean square of the signal's residual. So the
-    penalties compare entries of one kind, as those of correlations would, and alpha depends on
-    the units neither of the matrix nor of any row or column.
-
-    Raises
-    ------
-    PenaltyError
-        If zero precisions minimize the objective.
+    penalties compare entries of one kind, as those of correlations would, and alpha depends on the
+    units neither of the matrix nor of any row or column.
     """
     sides = row_col_scales(engine_for(data))
     scale = each(lambda side: like(np.sqrt(side.variances), data), Pair(*sides))
@@ -147,13 +135,8 @@ def best_multiples(
 ) -> Pair[float]:
     """Return a and b such that the objective is lowest at A = a I and B = b I.
 
-    The penalties ``a x + b y`` are lowest for a given product ab where they are equal; with
-    t = sqrt(ab) the objective is then ``t^2 f - 2 t (g - h)``, lowest at t = (g - h) / f.
-
-    Parameters
-    ----------
-    alpha : Pair of float
-        Weights of |A|_1 and |B|_1.
+    The penalties ``a x + b y`` are lowest for a given product ab where they are equal; with t =
+    sqrt(ab) the objective is then ``t^2 f - 2 t (g - h)``, lowest at t = (g - h) / f.
     """
     row, col = each(lambda weight, size: weight * size, alpha, Pair(*shape))
     xp = namespace(singular_values)
@@ -182,14 +165,9 @@ def fit_convex(
 ) -> WassersteinFit:
     """Minimize the relaxed objective over A and B, from the row and column scales of Y.
 
-    Parameters
-    ----------
-    rank : int
-        Number of components. Where they explain Y exactly, the precisions are identities.
-    alpha : Pair of float
-        Weights of |A|_1 and |B|_1, for entries scaled as `make_problem` does.
-    tol : float, default=1e-5
-        Relative decrease of the objective over five steps at which to stop.
+    Where the components explain Y exactly, the precisions are identities. The weights alpha of
+    |A|_1 and |B|_1 are for entries scaled as `make_problem` does. The fit ends where five steps
+    lower the objective by at most the share `tol`.
     """
     if data.shape[0] < data.shape[1]:
         flipped = fit_convex(

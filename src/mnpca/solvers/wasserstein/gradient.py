@@ -90,24 +90,11 @@ def fit_gradient(
 ) -> WassersteinFit:
     """Run the paper's schedule from Q = R = I, in float32 as the paper's program does.
 
-    The number of rounds is given. Adam with a constant rate jitters around the place where it
-    ends, and long stretches of slow progress come before it, so no test ends the rounds early.
-
-    Parameters
-    ----------
-    data : array of shape (n, p)
-        Y, centered if it is to be; of any library, and the precisions live where it does.
-    rank : int
-        Number of components. Where they explain Y exactly, the precisions are identities.
-    alpha : Pair of float
-        Weights of |Q'Q|_1 and |R'R|_1.
-    discrepancy : Discrepancy, default=relaxed
-        Objective, one of `mnpca.model.wasserstein.DISCREPANCIES`.
-    tol : float, default=1e-3
-        Relative change between the mean objectives of the last ten rounds and of the ten before
-        at which the fit counts as converged.
-    max_iter : int, default=500
-        Rounds, of five steps on each factor.
+    There are `max_iter` rounds of five steps on each factor. Adam with a constant rate jitters
+    around the place where it ends, and long stretches of slow progress come before it, so no test
+    ends the rounds early. The fit counts as converged where the mean objectives of the last ten
+    rounds and of the ten before differ by at most the share `tol`. Where the components explain Y
+    exactly, the precisions are identities.
     """
     size = float(namespace(data).mean(data**2)) ** 0.5
     if not SMALLEST <= size <= LARGEST:

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, diagonal_matrix, namespace, to_numpy
-from mnpca.model.dense_gpca import dense_gpca
-from mnpca.model.gpca import CenteredMatrix, Gpca, gpca
+from mnpca.model.gpca import CenteredMatrix, Gpca, dense_gpca, gpca
 from mnpca.model.metric import Metric
 from mnpca.model.sparse import normalize_gauge
 
@@ -40,17 +39,10 @@ def each(function: Callable[..., Item], *pairs: Pair[Any]) -> Pair[Item]:
 
 @dataclass(frozen=True, eq=False)
 class WassersteinFit:
-    """The end of a descent.
+    """The end of a descent, with the objective at the start and after every iteration.
 
-    Attributes
-    ----------
-    precision : Pair of arrays
-        A and B, in the scale that the objective gives them: sparse for data in NumPy arrays,
-        otherwise dense arrays that live where the data do.
-    history : list of float
-        Objective at the start and after every iteration.
-    converged : bool
-        Whether the last iterations changed it by at most the tolerance.
+    A and B are in the scale that the objective gives them: sparse for data in NumPy arrays,
+    otherwise dense arrays that live where the data do.
     """
 
     precision: Pair[Any]

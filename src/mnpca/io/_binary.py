@@ -1,10 +1,12 @@
-"""Readers of NumPy and Matrix Market files. Shapes are checked before the numbers are read.
+"""Readers of NumPy, Matrix Market, Parquet, AnnData and spreadsheet files.
 
-SciPy reads the header of a Matrix Market file; its reader of the numbers ends the process on some
-damaged files, so the numbers are read here.
+Shapes are checked before the numbers are read. SciPy reads the header of a Matrix Market file; its
+reader of the numbers ends the process on some damaged files, so the numbers are read here.
 """
 
+import warnings
 import zipfile
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, PathLike
+from mnpca.io._cells import as_text, is_data, table_from_cells, table_from_frame, to_number
 from mnpca.io._table import (
     MAX_FILE_BYTES,
     DataError,
@@ -24,6 +27,8 @@ from mnpca.io._table import (
     quoted,
 )
 
+#: A sheet takes some fifty times its size in memory while it is read.
+MAX_SHEET_BYTES = 2**29
 #: What a dense matrix is called in an NPZ file, in the order in which it is looked for.
 NPZ_NAMES = ("X", "Y", "data", "arr_0")
 _SPARSE_NAMES = {"format", "shape", "data"}
@@ -217,3 +222,91 @@ def _from_coordinates(
     places = (row.astype(np.intp) - 1, column.astype(np.intp) - 1)
     np.add.at(values, places, 1.0 if pattern else lines[:, 2])
     return values
+
+
+def read_parquet(path: PathLike, reading: Reading) -> Table:
+    """Read a Parquet file; a stored text index gives the row names."""
+    try:
+        import pandas as pd
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise DataError(
+            "Parquet files need the package pyarrow: pip install 'mnpca[parquet]'."
+        ) from error
+    metadata = pq.ParquetFile(path).metadata
+    check_shape(metadata.num_rows, metadata.num_columns)
+    frame = pd.read_parquet(path)
+    if reading.na:
+        numbers = [to_number(text, Reading()) for text in reading.na]
+        frame = frame.replace([*reading.na, *(each for each in numbers if each == each)], np.nan)
+    row_names = None
+    if not isinstance(frame.index, pd.RangeIndex):
+        row_names = [str(name) for name in frame.index]
+    return table_from_frame(frame, [str(name) for name in frame.columns], row_names, reading)
+
+
+def read_h5ad(path: PathLike, reading: Reading) -> Table:
+    """Read X of an AnnData file with the names of its observations and variables."""
+    try:
+        import anndata
+    except ImportError as error:
+        raise DataError(
+            "H5AD files need the package anndata: pip install 'mnpca[anndata]'."
+        ) from error
+    reading.only_names("H5AD files")
+    labels = reading.labels
+    backed = anndata.read_h5ad(path, backed="r")
+    try:
+        check_shape(*backed.shape)
+        if backed.X is None:
+            raise DataError("the AnnData object has no X.")
+        observations = backed.obs
+        if labels is not None and labels not in observations:
+            raise DataError(
+                f"no column {quoted(labels)} in obs for --labels; there are "
+                f"{listed(observations.columns) or 'none'}."
+            )
+        values = backed.X[:]
+        values = values.toarray() if hasattr(values, "toarray") else values
+        return Table(
+            check_matrix(values),
+            row_names=[str(name) for name in backed.obs_names],
+            column_names=[str(name) for name in backed.var_names],
+            labels=None if labels is None else as_text(observations[labels]),
+            label_name=labels,
+        )
+    finally:
+        backed.file.close()
+
+
+def read_sheet(path: PathLike, reading: Reading) -> Table:
+    """Read the first sheet of an XLSX file as a text file with the same cells is read."""
+    try:
+        import openpyxl  # noqa: F401 - pandas reads with it
+        import pandas as pd
+    except ImportError as error:
+        raise DataError(
+            "XLSX files need the package openpyxl: pip install 'mnpca[excel]'; or save the sheet "
+            "as CSV."
+        ) from error
+    with zipfile.ZipFile(path) as archive:
+        if sum(member.file_size for member in archive.infolist()) > MAX_SHEET_BYTES:
+            raise DataError(f"unzips to more than {MAX_SHEET_BYTES // 2**20} MB; save it as CSV.")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl's, about styles and the like
+        with pd.ExcelFile(path, engine="openpyxl") as book:
+            sheets = book.sheet_names
+            frame = book.parse(sheets[0], header=None, na_values=list(reading.na))
+    check_shape(*frame.shape)
+    frame.index += 1
+    filled = frame.dropna(how="all")
+    if filled.empty:
+        raise DataError(f"the first sheet, {quoted(sheets[0])}, is empty; put the table there.")
+    header = ["" if cell != cell else " ".join(str(cell).split()) for cell in filled.iloc[0]]
+    has_header = not is_data(header, reading)
+    rows = frame.loc[filled.index[0] + has_header :].infer_objects()
+    table = table_from_cells(rows, header if has_header else None, reading)
+    if len(sheets) == 1:
+        return table
+    note = f"the first of {len(sheets)} sheets was read, {quoted(sheets[0])}"
+    return replace(table, notes=(note, *table.notes))

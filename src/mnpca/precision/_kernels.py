@@ -1,21 +1,19 @@
-"""Compiled block coordinate descent on the covariance.
+"""Compiled loops of the sparse precision solver: numba only, no LAPACK, no validation.
 
-A column's work arrays are rows of one float buffer (``room``) and one integer buffer
+Notation: ``S`` covariance, ``W`` working covariance, ``B[j]`` the regression of variable j on the
+others, ``theta[j]`` the conditional precision of variable j. Penalties come as ``alpha`` of shape
+(p, p), or of shape (1, p) when one row serves every variable; its diagonal is never read.
+A column's work arrays in the descent are rows of one float buffer (``room``) and one integer buffer
 (``places``), allocated once per call.
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, uint64
 
-from mnpca.precision._kernels.shared import (
-    FAST,
-    LANES,
-    add_rows,
-    grow,
-    padded,
-    shuffle,
-)
-
+# Reassociation lets sums vectorize; the flags that would assume away NaN and infinity stay off.
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+# Buffers are padded to whole vectors, which spares the compiled loops their scalar remainders.
+LANES = 8
 # Rows of room ...
 _B, _DONE, _FIT, _WANTED, _PENALTY, _INVERSE, _COEF, _G, _ALLOWED, _SCALE = range(10)
 # ... and of places.
@@ -28,6 +26,51 @@ _MAX_PASSES = 300
 _POSITIVE = 1e-14
 # Columns are easy while lassos take fewer passes than this, on average over the last ten or so.
 _EASY = 8.0
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def add_rows(W, rows, coef, m, n, out):
+    """out[:n] += sum_k coef[k] W[rows[k], :n], four rows at a time to spare traffic on out."""
+    k = 0
+    while k + 3 < m:
+        c0, c1, c2, c3 = coef[k], coef[k + 1], coef[k + 2], coef[k + 3]
+        # Unsigned, so that compiled indexing does not look for negative indices.
+        r0, r1 = W[uint64(rows[k])], W[uint64(rows[k + 1])]
+        r2, r3 = W[uint64(rows[k + 2])], W[uint64(rows[k + 3])]
+        for i in range(n):
+            out[i] += c0 * r0[i] + c1 * r1[i] + c2 * r2[i] + c3 * r3[i]
+        k += 4
+    while k < m:
+        c0, r0 = coef[k], W[uint64(rows[k])]
+        for i in range(n):
+            out[i] += c0 * r0[i]
+        k += 1
+
+
+@njit(cache=True, nogil=True)
+def padded(m):
+    """Round m up to whole vectors."""
+    return (m + LANES - 1) // LANES * LANES
+
+
+@njit(cache=True, nogil=True)
+def grow(buffer, m):
+    """Return a square buffer for m variables that starts with the content of the given one."""
+    if buffer.shape[0] >= m:
+        return buffer
+    n = padded(m + m // 2)
+    bigger = np.empty((n, n))
+    bigger[: buffer.shape[0], : buffer.shape[1]] = buffer
+    return bigger
+
+
+@njit(cache=True, nogil=True)
+def shuffle(order, state):
+    """Fisher-Yates with a linear congruential generator."""
+    for i in range(order.shape[0] - 1, 0, -1):
+        state[0] = state[0] * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+        k = np.int64((state[0] >> np.uint64(33)) % np.uint64(i + 1))
+        order[i], order[k] = order[k], order[i]
 
 
 @njit(cache=True, nogil=True)
@@ -282,3 +325,94 @@ def descend(S, alpha, W, B, theta, target, inner, inner_last, max_sweeps):
             return sweep + 1, progress, True
         inner = max(0.01 * inner, inner_last)
     return max_sweeps, progress, True
+
+
+@njit(cache=True, nogil=True)
+def to_csr(B, theta):
+    """Row pointers, columns and values of the symmetric precision of the regressions.
+
+    An entry is kept where both regressions have it.
+    """
+    p = B.shape[0]
+    listed = np.empty(p + 1, np.int64)
+    indptr = np.zeros(p + 1, np.int64)
+    room = p
+    for i in range(p):
+        for j in range(p):
+            room += B[i, j] != 0.0
+    columns, values = np.empty(room, np.int64), np.empty(room)
+    at = 0
+    for i in range(p):
+        n = 0
+        for j in range(p):
+            listed[n] = j
+            n += (B[i, j] != 0.0) | (j == i)
+        for k in range(n):
+            j = listed[k]
+            columns[at] = j
+            if j == i:
+                values[at] = theta[i]
+                at += 1
+            elif B[j, i] != 0.0:
+                values[at] = -0.5 * (B[i, j] * theta[i] + B[j, i] * theta[j])
+                at += 1
+        indptr[i + 1] = at
+    return indptr, columns[:at], values[:at]
+
+
+@njit(cache=True, nogil=True)
+def fill_dual(S, alpha, diagonal, W, indptr, columns, values, on_support, out):
+    """Fill out, which may be W, with a dual feasible point near W.
+
+    W is clipped to [S - alpha, S + alpha]. With ``on_support`` it becomes S + alpha sign(T) on the
+    support of the sparse precision T, where the solution's covariance lies.
+    """
+    p = S.shape[0]
+    shared_row = alpha.shape[0] == 1
+    for i in range(p):
+        a = alpha[0] if shared_row else alpha[i]
+        s, w, o = S[i], W[i], out[i]
+        for j in range(p):
+            o[j] = min(max(w[j], s[j] - a[j]), s[j] + a[j])
+        if on_support:
+            for k in range(indptr[i], indptr[i + 1]):
+                j = columns[k]
+                o[j] = s[j] + np.copysign(a[j], values[k])
+        o[i] = diagonal[i]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def distance_from_inverse(indptr, columns, values, theta, W, out):
+    """Fill out with T W - I for a sparse T with diagonal theta.
+
+    Returns the sum of squares and the largest row sum of |T W - I|, in units in which T has
+    diagonal one: T_ij / sqrt(theta_i theta_j).
+    """
+    p = W.shape[0]
+    weight = np.sqrt(theta)
+    square, spread = 0.0, 0.0
+    for i in range(p):
+        row = out[i]
+        first, last = indptr[i], indptr[i + 1]
+        for j in range(p):
+            row[j] = 0.0
+        row[i] = -1.0
+        add_rows(W, columns[first:last], values[first:last], last - first, p, row)
+        squares, total = 0.0, 0.0
+        for j in range(p):
+            x = weight[j] * row[j]
+            squares += x * x
+            total += abs(x)
+        square += squares / theta[i]
+        spread = max(spread, total / weight[i])
+    return square, spread
+
+
+@njit(cache=True, nogil=True)
+def fill_hessian(T, rows, columns, out):
+    """Lower triangle of out = 2 (T_ik T_jm + T_im T_jk) for the pairs (i, j) and (k, m)."""
+    for a in range(len(rows)):
+        left, right, row = T[rows[a]], T[columns[a]], out[a]
+        for b in range(a + 1):
+            k, m = rows[b], columns[b]
+            row[b] = 2.0 * (left[k] * right[m] + left[m] * right[k])

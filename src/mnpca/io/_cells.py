@@ -1,10 +1,10 @@
-"""From cells to a numeric matrix; Parquet and H5AD files.
+"""From cells to a numeric matrix.
 
 For cells that are no numbers an error names the option that reads them.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from numbers import Real
@@ -12,10 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mnpca._typing import FloatArray, PathLike
-from mnpca.io._table import DataError, Reading, Table, check_matrix, check_shape, listed, quoted
-
-PLAIN = Reading()
+from mnpca._typing import FloatArray
+from mnpca.io._table import DataError, Reading, Table, listed, quoted
 
 #: Marks between groups of three digits, and the shapes of numbers that Python does not read.
 _GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
@@ -25,27 +23,99 @@ _SPACED = re.compile(r"[-+]?\d{1,3}([ '’\u00a0\u202f]\d{3})+([.,]\d*)?")
 _AFFIXED = re.compile(r"([^\w\s.,'+-]*)\s*[-+]?\d[\d.,'’\u00a0\u202f]*(?:[eE][-+]?\d+)?\s*(\D*)")
 #: A word for a missing value, short and without digits, or an error of a spreadsheet.
 _WORD = re.compile(r"\D{1,12}|#[A-Z0-9/]+[!?]?")
+#: Headers under which other programs write the row names.
+_INDEX_NAMES = {"", "unnamed: 0", "index", "id", "rownames", "row_names", "row.names"}
+#: What stands for a missing value, beside nan, in a first line that is no header.
+_MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NULL", "null", "None"}
+
+
+def table_from_cells(frame: Any, header: list[str] | None, reading: Reading) -> Table:
+    """Make a table of cells whose index holds row numbers; rows without any cell are left out.
+
+    The first column holds the row names if it is text, or if the header calls it nothing (as pandas
+    and R write it). Empty columns without a name at the end, of a separator after the last cell,
+    are left out.
+    """
+    notes: tuple[str, ...] = ()
+    if header is None:
+        notes = ("no header: the first line is data",)
+    empty = frame.index[frame.isna().all(axis=1)]
+    frame = frame.drop(index=empty)
+    if frame.empty:
+        raise DataError("the table has a header and no rows.")
+    inside = empty[empty < frame.index[-1]]
+    if len(inside):
+        rows = f"{len(inside)} empty row{'s' * (len(inside) > 1)}"
+        notes += (f"{rows} left out, first row {inside[0]} of the file",)
+    frame, header = _without_empty_end(frame, header)
+    row_names = None
+    if header is not None:
+        if frame.shape[1] == len(header) + 1:  # R leaves out the header of the row names
+            header = ["", *header]
+        check_header(header, frame.shape[1])
+        if frame.shape[1] != len(header):
+            raise DataError(
+                f"not a table: there are {len(header)} column names, and the first row has "
+                f"{frame.shape[1]} cells. Give every row the same number of cells."
+            )
+        apart = reading.index is not None or reading.labels == header[0]
+        if header[0].lower() in _INDEX_NAMES and not apart and len(header) > 1:
+            row_names = ["" if name != name else str(name) for name in frame.iloc[:, 0]]
+            frame, header = frame.iloc[:, 1:], header[1:]
+    table = table_from_frame(frame, header, row_names, reading, frame.index.to_numpy())
+    return replace(table, notes=(*notes, *table.notes))
+
+
+def check_header(header: list[str], width: int) -> None:
+    """Refuse a first line that does not name the columns; R leaves out one name."""
+    if len(header) < width - 1 or width_of(header) == 1 < width - 1:
+        raise DataError(
+            f"not a table: the first line has {width_of(header)} cells, those below {width}. "
+            "Delete what stands above the column names, or name every column."
+        )
+
+
+def width_of(cells: list[str]) -> int:
+    """Return the number of cells without empty ones at the end."""
+    return max((j + 1 for j, cell in enumerate(cells) if cell), default=0)
+
+
+def is_data(cells: list[str], reading: Reading) -> bool:
+    """Tell whether a first line is one of the table, and not its header."""
+    present = [cell for cell in cells if cell not in _MISSING and cell not in reading.na]
+    numbers = cells[0] != "" and bool(present)
+    numbers = numbers and all(_is_number(cell, reading) for cell in present)
+    return numbers and not _counts(cells)
+
+
+def _is_number(cell: str, reading: Reading) -> bool:
+    number = to_number(cell, reading)
+    return number == number or cell.lower() in ("nan", "-nan", "+nan")
+
+
+def _counts(cells: list[str]) -> bool:
+    """Tell whether cells number the columns, from 0 (as pandas writes them) or from 1."""
+    numbers = [str(number) for number in range(len(cells) + 1)]
+    return len(cells) > 2 and cells in (numbers[:-1], numbers[1:])
+
+
+def _without_empty_end(frame: Any, header: list[str] | None) -> tuple[Any, list[str] | None]:
+    """Return frame and header without columns at the end that have no name and no cells."""
+    names, width = header or [], frame.shape[1]
+    while width > 1 and not "".join(names[width - 1 :]) and frame.iloc[:, width - 1].isna().all():
+        width -= 1
+    return frame.iloc[:, :width], None if header is None else header[:width]
 
 
 def numbers_of(
     column: Any, name: str, reading: Reading, place: Callable[[int], str], *, may_name: bool = False
 ) -> FloatArray | None:
-    """Return the numbers of a column, or None for a column of text.
+    """Return the numbers of a column (a pandas Series), or None for a column of text.
 
     A column with numbers *and* text is an error: leaving it out would lose data, and reading the
     text as missing would lose data, too. So is a column of text that an option turns into numbers.
-
-    Parameters
-    ----------
-    column : pandas.Series
-    name : str
-        What the column is called.
-    reading : Reading
-        How numbers are written.
-    place : callable
-        Names the row of a position, as a person finds it in the file.
-    may_name : bool, default=False
-        Whether the column may hold the names of the rows: numbers with letters then are text.
+    `place` names the row of a position, as a person finds it in the file. With `may_name` the
+    column may hold the names of the rows: numbers with letters then are text.
     """
     import pandas as pd
 
@@ -76,7 +146,7 @@ def numbers_of(
     )
 
 
-def to_number(cell: Any, reading: Reading = PLAIN) -> float:
+def to_number(cell: Any, reading: Reading) -> float:
     """Return a cell as a number, NaN where it is none; pandas' own conversion can crash."""
     if isinstance(cell, str):
         cell = _stripped(cell, reading)
@@ -198,18 +268,8 @@ def table_from_frame(
 ) -> Table:
     """Split a frame into numbers, row names and labels; report what is not a number.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        Columns by position; `names` holds what they are called.
-    names : list of str or None
-        Column names, None where the file has none.
-    row_names : list of str or None
-        Row names known already; otherwise a first column of text holds them.
-    reading : Reading
-        What the person asked for.
-    row_numbers : ndarray of int or None
-        Where the rows stand in the file.
+    `names` are the column names, None where the file has none. Where the row names are not known, a
+    first column of text holds them.
     """
     called = names if names is not None else [str(j + 1) for j in range(frame.shape[1])]
     apart, labels = set(), None
@@ -275,62 +335,3 @@ def table_from_frame(
 def _indicators(name: str, texts: Any) -> list[tuple[str, FloatArray]]:
     """Return a column of 0 and 1 for every text but the first."""
     return [(f"{name}={text}", (texts == text).astype(float)) for text in np.unique(texts)[1:]]
-
-
-def read_parquet(path: PathLike, reading: Reading) -> Table:
-    """Read a Parquet file; a stored text index gives the row names."""
-    try:
-        import pandas as pd
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise DataError(
-            "Parquet files need the package pyarrow: pip install 'mnpca[parquet]'."
-        ) from error
-    metadata = pq.ParquetFile(path).metadata
-    check_shape(metadata.num_rows, metadata.num_columns)
-    frame = pd.read_parquet(path)
-    if reading.na:
-        frame = frame.replace([*reading.na, *_as_numbers(reading.na)], np.nan)
-    row_names = None
-    if not isinstance(frame.index, pd.RangeIndex):
-        row_names = [str(name) for name in frame.index]
-    return table_from_frame(frame, [str(name) for name in frame.columns], row_names, reading)
-
-
-def _as_numbers(texts: Iterable[str]) -> list[float]:
-    """Return those of some texts that are numbers as numbers."""
-    return [number for number in (to_number(text) for text in texts) if number == number]
-
-
-def read_h5ad(path: PathLike, reading: Reading) -> Table:
-    """Read X of an AnnData file with the names of its observations and variables."""
-    try:
-        import anndata
-    except ImportError as error:
-        raise DataError(
-            "H5AD files need the package anndata: pip install 'mnpca[anndata]'."
-        ) from error
-    reading.only_names("H5AD files")
-    labels = reading.labels
-    backed = anndata.read_h5ad(path, backed="r")
-    try:
-        check_shape(*backed.shape)
-        if backed.X is None:
-            raise DataError("the AnnData object has no X.")
-        observations = backed.obs
-        if labels is not None and labels not in observations:
-            raise DataError(
-                f"no column {quoted(labels)} in obs for --labels; there are "
-                f"{listed(observations.columns) or 'none'}."
-            )
-        values = backed.X[:]
-        values = values.toarray() if hasattr(values, "toarray") else values
-        return Table(
-            check_matrix(values),
-            row_names=[str(name) for name in backed.obs_names],
-            column_names=[str(name) for name in backed.var_names],
-            labels=None if labels is None else as_text(observations[labels]),
-            label_name=labels,
-        )
-    finally:
-        backed.file.close()

@@ -1,15 +1,23 @@
-"""Initial iterates from earlier results."""
+"""All connected components of a problem: starts from earlier results, solutions, assembly."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
 import numpy as np
 from scipy import sparse
 
+from mnpca._components import group_by_label
 from mnpca._typing import FloatArray, IntArray, Precision
-from mnpca.precision._kernels.certificate import fill_dual
+from mnpca.precision._kernels import fill_dual
+from mnpca.precision.block_descent import ComponentSolution, solve_component
 from mnpca.precision.certificate import Iterate
 from mnpca.precision.problem import Problem
 from mnpca.precision.result import PrecisionResult
+
+# Components at least this large are worth a thread of their own.
+LARGE = 200
 
 
 class Start:
@@ -19,8 +27,8 @@ class Start:
     """
 
     def __init__(self, last: PrecisionResult, before: PrecisionResult | None = None, t: float = 0):
-        self.last, self.t = _Earlier(last), t
-        self.before = None if before is None else _Earlier(before)
+        self.last, self.t = _Lookup(last), t
+        self.before = None if before is None else _Lookup(before)
 
     def iterate(self, problem: Problem, index: IntArray) -> Iterate:
         """Return a start for the variables of one component, feasible for its problem."""
@@ -48,7 +56,7 @@ class Start:
         return Iterate(W, B, theta)
 
 
-class _Earlier:
+class _Lookup:
     """A result whose variables are looked up for the components of another problem."""
 
     def __init__(self, result: PrecisionResult):
@@ -85,3 +93,61 @@ class _Earlier:
                 break
             W[np.ix_(here, here)] = covariance[np.ix_(at, at)]
         return W
+
+
+def solve_problem(
+    problem: Problem, labels: IntArray, tol: float, start: Start | None, max_iter: int
+) -> PrecisionResult:
+    """Solve a checked problem by connected component and assemble the result."""
+    components = [index for index in group_by_label(labels) if len(index) > 1]
+
+    def solve(index: IntArray) -> ComponentSolution:
+        part = problem.restrict(index)
+        warm = None if start is None else start.iterate(part, index)
+        return solve_component(part, tol, max_iter, warm)
+
+    n_large = sum(len(index) >= LARGE for index in components)
+    # numba.get_num_threads would start numba's own threads, which slows other libraries down.
+    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)  # type: ignore[attr-defined]
+    if n_threads > 1:
+        with ThreadPoolExecutor(n_threads) as pool:
+            solutions = list(pool.map(solve, components))
+    else:
+        solutions = [solve(index) for index in components]
+    return _assemble(problem, labels, components, solutions)
+
+
+def _assemble(
+    problem: Problem,
+    labels: IntArray,
+    components: list[IntArray],
+    solutions: list[ComponentSolution],
+) -> PrecisionResult:
+    """Join the solutions of the components; variables in none of them stand alone."""
+    p = problem.size
+    alone = np.ones(p, dtype=bool)
+    proofs = [solution.certificate for solution in solutions]
+    rows, columns, entries = [], [], []
+    for index, proof in zip(components, proofs, strict=True):
+        T = proof.precision
+        rows.append(index[T.rows])
+        columns.append(index[T.columns])
+        entries.append(T.values)
+        alone[index] = False
+    rows.append(np.flatnonzero(alone))
+    columns.append(np.flatnonzero(alone))
+    entries.append(1.0 / problem.diagonal[alone])
+    places = (np.concatenate(rows), np.concatenate(columns))
+    precision = sparse.coo_array((np.concatenate(entries), places), shape=(p, p)).tocsr()
+    value = float(np.sum(np.log(problem.diagonal[alone]) + 1.0))
+    return PrecisionResult(
+        precision=precision,
+        objective=value + sum(proof.value for proof in proofs),
+        duality_gap=float(sum(proof.gap for proof in proofs)),
+        n_iter=max((solution.n_iter for solution in solutions), default=0),
+        labels=labels,
+        _blocks=tuple(
+            (index, solution.iterate.W)
+            for index, solution in zip(components, solutions, strict=True)
+        ),
+    )

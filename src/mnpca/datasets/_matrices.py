@@ -1,0 +1,275 @@
+"""Matrices with a low-rank signal and matrix normal noise; the paper's; Swiss rolls."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch, check_random_state
+
+from mnpca._typing import FloatArray, IntArray, RandomState
+from mnpca.datasets._noise import (
+    check_sizes,
+    color_rows,
+    random_sparse_precision,
+    sample_matrix_normal,
+    white_entries,
+)
+
+#: Length of a Swiss roll. Of two that share it, each takes 10 and leaves 1 between them.
+LENGTH, HALF, SHIFT = 21.0, 10.0, 11.0
+
+
+def make_low_rank_matrix_normal(
+    n_samples: int = 300,
+    n_features: int = 200,
+    n_components: int = 2,
+    *,
+    density: float = 0.01,
+    condition: float = 32.0,
+    row_precision: Any = None,
+    col_precision: Any = None,
+    signal: FloatArray | None = None,
+    signal_scale: float = 1.0,
+    noise: str = "gaussian",
+    random_state: RandomState = None,
+) -> Bunch:
+    """Generate Y = X W' + E with sparse noise networks among rows and among columns.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Shape of Y.
+    n_components : int, default=2
+        Rank of the signal. Scores and loadings are standard normal, scaled so that the signal's
+        mean square is 0.2 `n_components` (as strong per component as `make_paper_small`).
+    density, condition : float
+        Of the random precisions, see `random_sparse_precision`.
+    row_precision, col_precision : array or sparse matrix, default=None
+        Noise precisions to use instead of random ones.
+    signal : ndarray of shape (n_samples, n_features), default=None
+        Signal to use instead of the random one.
+    signal_scale : float, default=1.0
+        Factor on the signal.
+    noise : str, default="gaussian"
+        See `sample_matrix_normal`.
+    random_state : int, RandomState instance or None, default=None
+        Source of everything random.
+
+    Returns
+    -------
+    Bunch
+        Y, signal, labels (the sign of the first score; zeros where the signal was given),
+        row_precision, col_precision.
+
+    Examples
+    --------
+    >>> from mnpca.datasets import make_low_rank_matrix_normal
+    >>> data = make_low_rank_matrix_normal(40, 30, 2, random_state=0)
+    >>> data.Y.shape
+    (40, 30)
+    """
+    rng = check_random_state(random_state)
+    if row_precision is None:
+        row_precision = random_sparse_precision(n_samples, density, condition, rng)
+    if col_precision is None:
+        col_precision = random_sparse_precision(n_features, density, condition, rng)
+    scores = rng.standard_normal((n_samples, n_components))
+    loadings = rng.standard_normal((n_features, n_components))
+    labels = np.zeros(n_samples, dtype=int)
+    if signal is None:
+        signal = np.sqrt(0.2) * scores @ loadings.T
+        if n_components:
+            labels = (scores[:, 0] > 0).astype(int)
+    check_sizes(row_precision, col_precision, (n_samples, n_features))
+    if signal.shape != (n_samples, n_features):
+        raise ValueError(f"signal must have shape {(n_samples, n_features)}, got {signal.shape}.")
+    signal = signal_scale * signal
+    observed = signal + sample_matrix_normal(row_precision, col_precision, rng, noise=noise)
+    return Bunch(
+        Y=observed,
+        signal=signal,
+        labels=labels,
+        row_precision=sp.csr_array(row_precision),
+        col_precision=sp.csr_array(col_precision),
+    )
+
+
+def make_paper_small(
+    c: float = 32.0,
+    seed: RandomState = 0,
+    legacy: bool = False,
+    *,
+    n_samples: int = 300,
+    n_features: int = 200,
+    density: float = 0.01,
+    signal_scale: float = 1.0,
+    row_precision: Any = None,
+    col_precision: Any = None,
+    noise: str = "gaussian",
+) -> Bunch:
+    """Three groups of rows in matrix normal noise: the paper's small data.
+
+    Centroids over the features, `w` = a tenth of them at each end: (1 ... 1), (-1 ... -1) and
+    (1 ... -1), zero in between; rows are shuffled.
+
+    Parameters
+    ----------
+    c : float, default=32.0
+        Condition number of both noise precisions; 1 gives white noise.
+    seed : int, RandomState instance or None, default=0
+        Source of everything random.
+    legacy : bool, default=False
+        Draw E = La Z Lb as the paper's program did, instead of La Z Lb'. The column precision
+        of that noise is not the sparse one it was drawn from; `col_precision` then holds the
+        sparse one, which the paper scored against.
+    n_samples, n_features, density, signal_scale
+        The paper's 300 x 200 at 0.01; other sizes make related data.
+    row_precision, col_precision : array or sparse matrix, default=None
+        Noise precisions to use instead of random ones.
+    noise : str, default="gaussian"
+        See `sample_matrix_normal`.
+
+    Returns
+    -------
+    Bunch
+        Y, signal, labels, row_precision, col_precision.
+
+    Examples
+    --------
+    >>> from mnpca.datasets import make_paper_small
+    >>> data = make_paper_small(c=224, seed=1)
+    >>> data.Y.shape, len(set(data.labels))
+    ((300, 200), 3)
+    """
+    rng = check_random_state(seed)
+    width = _width(n_features)
+    centroids = np.zeros((3, n_features))
+    centroids[0, :width], centroids[0, -width:] = 1, 1
+    centroids[1, :width], centroids[1, -width:] = -1, -1
+    centroids[2, :width], centroids[2, -width:] = 1, -1
+    labels = rng.permutation(np.arange(n_samples) * 3 // n_samples)
+    if row_precision is None:
+        row_precision = random_sparse_precision(n_samples, density, c, rng)
+    if col_precision is None:
+        col_precision = random_sparse_precision(n_features, density, c, rng)
+    check_sizes(row_precision, col_precision, (n_samples, n_features))
+    signal = signal_scale * centroids[labels]
+    if legacy:
+        error = _legacy_noise(row_precision, col_precision, rng, noise)
+    else:
+        error = sample_matrix_normal(row_precision, col_precision, rng, noise=noise)
+    return _bunch(signal, error, labels, row_precision, col_precision)
+
+
+def make_paper_large(p: int = 2000, seed: RandomState = 0) -> Bunch:
+    """Three groups of 300, 300 and 400 rows in matrix normal noise: the paper's large data.
+
+    n = 1000, condition number 196, density 0.01 among rows and 0.001 among columns; centroids:
+    ones on the first tenth of the features; ones on the last tenth; ones on the first and minus
+    ones on the last tenth.
+
+    Parameters
+    ----------
+    p : int, default=2000
+        Number of features; the paper has 2000 to 6000.
+    seed : int, RandomState instance or None, default=0
+        Source of everything random.
+
+    Returns
+    -------
+    Bunch
+        Y, signal, labels, row_precision, col_precision.
+    """
+    rng = check_random_state(seed)
+    width = _width(p)
+    centroids = np.zeros((3, p))
+    centroids[0, :width] = 1
+    centroids[1, -width:] = 1
+    centroids[2, :width], centroids[2, -width:] = 1, -1
+    labels = rng.permutation(np.repeat([0, 1, 2], [300, 300, 400]))
+    row_precision = random_sparse_precision(1000, 1e-2, 196.0, rng)
+    col_precision = random_sparse_precision(p, 1e-3, 196.0, rng)
+    error = sample_matrix_normal(row_precision, col_precision, rng)
+    return _bunch(centroids[labels], error, labels, row_precision, col_precision)
+
+
+def _legacy_noise(
+    row_precision: Any, col_precision: Any, rng: np.random.RandomState, noise: str
+) -> FloatArray:
+    """E = La Z Lb: the missing transpose of the paper's program."""
+    white = white_entries((row_precision.shape[0], col_precision.shape[0]), rng, noise)
+    lower = color_rows(col_precision, np.eye(col_precision.shape[0]))
+    return color_rows(row_precision, white) @ lower
+
+
+def _width(n_features: int) -> int:
+    """Features at each end that a centroid raises or lowers: a tenth of all."""
+    if n_features < 10:
+        raise ValueError(f"n_features must be at least 10, got {n_features}.")
+    return n_features // 10
+
+
+def _bunch(
+    signal: FloatArray, error: FloatArray, labels: IntArray, row_precision: Any, col_precision: Any
+) -> Bunch:
+    return Bunch(
+        Y=signal + error,
+        signal=signal,
+        labels=labels,
+        row_precision=sp.csr_array(row_precision),
+        col_precision=sp.csr_array(col_precision),
+    )
+
+
+def make_two_swiss_rolls(
+    n_samples: int = 400,
+    *,
+    arrangement: str = "wound",
+    noise: float = 0.05,
+    random_state: RandomState = None,
+) -> Bunch:
+    """Two Swiss rolls in three dimensions.
+
+    A point of the first with roll angle t sits at (t cos t, h, t sin t).
+
+    Parameters
+    ----------
+    n_samples : int, default=400
+        Points in both rolls together.
+    arrangement : {"wound", "side"}, default="wound"
+        The second roll is the first one turned by pi around its axis, so that the two are wound
+        into each other; or it stands beside the first on the same axis, each half as long.
+    noise : float, default=0.05
+        Standard deviation of the Gaussian noise.
+    random_state : int, RandomState instance or None, default=None
+        Source of everything random.
+
+    Returns
+    -------
+    Bunch
+        Y (n_samples x 3), signal (without noise), labels, row_precision and col_precision (of
+        the white noise; the identity where there is none).
+    """
+    if n_samples < 2:
+        raise ValueError(f"n_samples must be at least 2, got {n_samples}.")
+    if arrangement not in ("wound", "side"):
+        raise ValueError(f'arrangement must be "wound" or "side", got {arrangement!r}.')
+    if noise < 0:
+        raise ValueError(f"noise must not be negative, got {noise}.")
+    rng = check_random_state(random_state)
+    labels = np.arange(n_samples) % 2
+    angle = 1.5 * np.pi * (1 + 2 * rng.uniform(size=n_samples))
+    height = rng.uniform(size=n_samples)
+    if arrangement == "wound":
+        turned, height = angle + np.pi * labels, LENGTH * height
+    else:
+        turned, height = angle, HALF * height + SHIFT * labels
+    signal = np.column_stack([angle * np.cos(turned), height, angle * np.sin(turned)])
+    white = noise * rng.standard_normal(signal.shape)
+    return Bunch(
+        Y=signal + white,
+        signal=signal,
+        labels=labels,
+        row_precision=sp.eye_array(n_samples, format="csr"),
+        col_precision=sp.eye_array(3, format="csr") / (noise**2 if noise else 1.0),
+    )

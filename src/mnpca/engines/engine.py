@@ -1,0 +1,254 @@
+"""What the solvers ask of the data matrix, written once for all kinds of rows.
+
+Memory beside the matrix is bounded by a block of rows and the thin arrays (n x k) where the rows
+are not in memory. Functions whose name begins with an underscore run where the rows are.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from mnpca._typing import FloatArray, IntArray
+from mnpca.engines import _kernels
+from mnpca.engines.arrays import Array, astype, empty, namespace, row_dots, sparse_times, to_numpy
+from mnpca.engines.base import Gram, Weights
+from mnpca.engines.gram import FactorGram, FormedGram
+from mnpca.engines.rows import BLOCK, ArrayRows, Rows, add_up
+from mnpca.engines.threads import slices
+
+
+class RowsEngine:
+    """The operations of `mnpca.engines.base.Engine` on a matrix Y, block by block of its rows."""
+
+    def __init__(self, rows: Rows):
+        self.rows = rows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows.shape
+
+    def extremes(self) -> tuple[float, float]:
+        pairs = np.array(self.rows.map(_extremes, None))
+        return float(pairs[:, 0].min()), float(pairs[:, 1].max())
+
+    def column_means(self) -> FloatArray:
+        return to_numpy(self.rows.total(_column_sums, None)) / self.shape[0]
+
+    def column_mean_squares(self, offset: FloatArray) -> FloatArray:
+        offset = self.rows.beside(offset, "float64")
+        return to_numpy(self.rows.total(_sums_of_squares, offset)) / self.shape[0]
+
+    def standardized(self, offset: FloatArray, scale: FloatArray) -> "RowsEngine":
+        # Computed once: from then on a pass reads half the bytes of the original, and whatever
+        # made the original (decompression, a lazy expression) is not repeated.
+        shared = tuple(self.rows.beside(each, "float64") for each in (offset, scale))
+        return RowsEngine(self.rows.kept(_standardize, shared, "float32"))
+
+    def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
+        (found,) = self.rows.map_groups(_columns, cols, [rows])
+        return np.asarray(found)
+
+    def row_blocks(self) -> Iterator[FloatArray]:
+        return self.rows.stream()
+
+    def times(self, right: FloatArray) -> FloatArray:
+        return np.concatenate(self.rows.map(_times, self.rows.beside(right)))
+
+    def transposed_times(self, left: FloatArray) -> FloatArray:
+        return to_numpy(self.rows.total(_transposed_times, None, self.rows.beside(left)))
+
+    def squares(self) -> "RowsSquares":
+        return RowsSquares(self.rows.derived(self.shape[1], _squares, None))
+
+    def residual_squares(self, left: FloatArray, right: FloatArray) -> "RowsSquares":
+        signal = self.rows.beside(right.T), self.rows.beside(left)
+        return RowsSquares(self.rows.derived(self.shape[1], _residual_squares, *signal))
+
+    def weighted_norm(self, row_precision: Weights, col_precision: Weights) -> float:
+        weights = self.rows.beside(col_precision)
+        if sp.issparse(row_precision):
+            return float(self.rows.total_weighted(_weighted_norm, weights, row_precision))
+        return float(self.rows.total(_norms, weights, row_precision))
+
+    def row_gram(
+        self,
+        left: FloatArray,
+        right: FloatArray,
+        col_precision: Weights,
+        thin: FloatArray,
+        spread: FloatArray,
+    ) -> Gram:
+        residual = self._residual(left, right, thin)
+        filtered = residual.derived(
+            residual.shape[1],
+            _filter,
+            residual.beside(col_precision),
+            residual.beside(thin @ spread),
+        )
+        if self.rows.forms_rows:
+            return FormedGram.of(filtered.matrix @ residual.matrix.T)
+        return FactorGram(filtered, residual)
+
+    def col_gram(
+        self,
+        left: FloatArray,
+        right: FloatArray,
+        row_precision: Weights,
+        thin: FloatArray,
+        spread: FloatArray,
+    ) -> Gram:
+        if not self.rows.forms_columns:
+            assert isinstance(self.rows, ArrayRows)
+            columns = RowsEngine(self.rows.transposed())
+            return columns.row_gram(right, left, row_precision, thin, spread)
+        residual = self._residual(left, right, np.empty((len(left), 0)))
+        products = residual.total_weighted(_col_products, None, row_precision)
+        factor = residual.beside(thin, "float64")
+        products += factor @ residual.beside(spread, "float64") @ factor.T
+        return FormedGram.of(products)
+
+    def _residual(self, left: FloatArray, right: FloatArray, thin: FloatArray) -> Rows:
+        """Return ``Y - left right'``, and thin columns beside it."""
+        rows = self.rows
+        width = self.shape[1] + thin.shape[1]
+        return rows.derived(
+            width, _residual, rows.beside(right.T), rows.beside(left), rows.beside(thin)
+        )
+
+
+class DenseEngine(RowsEngine):
+    """A NumPy array in memory, in the given type.
+
+    float32 halves the time and the memory; the thin algebra of the solver stays in float64.
+    """
+
+    def __init__(self, matrix: FloatArray, dtype: npt.DTypeLike = np.float32):
+        super().__init__(ArrayRows(np.ascontiguousarray(matrix, dtype=dtype)))
+
+
+class RowsSquares:
+    """Squared entries, summed with weights along either side; see `mnpca.engines.base.Squares`."""
+
+    def __init__(self, squares: Rows):
+        self._squares = squares
+
+    def row_sums(self, col_weights: FloatArray) -> FloatArray:
+        return np.concatenate(self._squares.map(_times, self._squares.beside(col_weights)))
+
+    def col_sums(self, row_weights: FloatArray) -> FloatArray:
+        weights = self._squares.beside(row_weights)
+        return to_numpy(self._squares.total(_transposed_times, None, weights))
+
+
+def filter_rows(rows: Array, precision: Array | sp.csr_array) -> Array:
+    """Return ``rows @ precision``, for a precision that is an array or sparse."""
+    if not sp.issparse(precision):
+        return rows @ precision if precision.ndim > 1 else rows * precision
+    if not isinstance(rows, np.ndarray):
+        return sparse_times(precision, rows.T).T
+    data = precision.data.astype(rows.dtype)
+    return _kernels.times_sparse(rows, precision.indptr, precision.indices, data)
+
+
+def _units(rows: Array) -> list[slice]:
+    """Cut the rows of a block where sums in float32 end; a device takes them together."""
+    n = rows.shape[0]
+    return slices(n, BLOCK if isinstance(rows, np.ndarray) else n)
+
+
+def _extremes(rows: Array, _: None) -> tuple[float, float]:
+    xp = namespace(rows)
+    return float(xp.min(rows)), float(xp.max(rows))
+
+
+def _column_sums(rows: Array, _: None) -> Array:
+    xp = namespace(rows)
+    return add_up(xp.sum(rows[part, :], axis=0, dtype=xp.float64) for part in _units(rows))
+
+
+def _sums_of_squares(rows: Array, offset: Array) -> Array:
+    xp = namespace(rows)
+    parts = (astype(rows[part, :], "float64") - offset[None, :] for part in _units(rows))
+    return add_up(xp.sum(part**2, axis=0) for part in parts)
+
+
+def _standardize(rows: Array, shared: tuple[Array, Array]) -> Array:
+    """Return ``(y_ij - offset_j) / scale_j`` in float32."""
+    offset, scale = shared
+    scaled = empty(rows.shape, rows, "float32")
+    for part in _units(rows):
+        values = (astype(rows[part, :], "float64") - offset) / scale
+        scaled[part, :] = astype(values, "float32")
+    return scaled
+
+
+def _columns(rows: Array, cols: IntArray) -> FloatArray:
+    return to_numpy(rows)[:, cols].astype(np.float64)
+
+
+def _times(rows: Array, right: Array) -> FloatArray:
+    products = [to_numpy(rows[part, :] @ right) for part in _units(rows)]
+    return np.concatenate(products).astype(np.float64)
+
+
+def _transposed_times(rows: Array, _: None, left: Array) -> Array:
+    return _long_sums(rows, left)
+
+
+def _long_sums(rows: Array, left: Array) -> Array:
+    """Return ``rows' left``, the sums over many rows in float64."""
+    products = (rows[part, :].T @ left[part, ...] for part in _units(rows))
+    # What adds these up converts a single one as it goes.
+    return next(products) if rows.shape[0] <= BLOCK else add_up(products)
+
+
+def _squares(rows: Array, _: None) -> Array:
+    return rows * rows
+
+
+def _residual(rows: Array, right_t: Array, left: Array, thin: Array) -> Array:
+    n, p = rows.shape
+    residual = empty((n, p + thin.shape[1]), rows)
+    for part in _units(rows):
+        residual[part, :p] = rows[part, :] - left[part, :] @ right_t
+    residual[:, p:] = thin
+    return residual
+
+
+def _residual_squares(rows: Array, right_t: Array, left: Array) -> Array:
+    residual = _residual(rows, right_t, left, left[:, :0])
+    residual *= residual
+    return residual
+
+
+def _filter(rows: Array, precision: Array | sp.csr_array, thin: Array) -> Array:
+    """Return residuals times a precision, and other thin columns beside them."""
+    p = precision.shape[0]
+    filtered = empty(rows.shape, rows)
+    for part in _units(rows):
+        filtered[part, :p] = filter_rows(rows[part, :p], precision)
+    filtered[:, p:] = 0  # there may be columns for alignment
+    filtered[:, p : p + thin.shape[1]] = thin
+    return filtered
+
+
+def _norms(rows: Array, col_precision: Array | sp.csr_array, row_precision: FloatArray) -> float:
+    """Return ``tr(A Y B Y')`` for a diagonal A."""
+    total = 0.0
+    for part in _units(rows):
+        products = to_numpy(row_dots(filter_rows(rows[part, :], col_precision), rows[part, :]))
+        total += float(products.astype(np.float64) @ row_precision[part])
+    return total
+
+
+def _weighted_norm(rows: Array, weighted: Array, col_precision: Array | sp.csr_array) -> float:
+    xp = namespace(rows)
+    products = row_dots(filter_rows(rows, col_precision), weighted)
+    return float(xp.sum(products, dtype=xp.float64))
+
+
+def _col_products(rows: Array, weighted: Array, _: None) -> Array:
+    """Return ``R' A R``."""
+    return _long_sums(rows, weighted)
