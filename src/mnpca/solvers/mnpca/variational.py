@@ -86,6 +86,8 @@ class Posterior:
     elbo_path: FloatArray
     priors: tuple[FactorPrior, FactorPrior] | None = None
     """Of rows and of columns, where they were learned."""
+    undetected: int = 0
+    """Components of the model of which nothing is known but that they are below the threshold."""
 
     @property
     def elbo(self) -> float:
