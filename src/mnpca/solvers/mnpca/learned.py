@@ -31,7 +31,14 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.low_rank_step import relative_change
 from mnpca.solvers.mnpca.mixture import Belief
-from mnpca.solvers.mnpca.priors import NEGLIGIBLE, SCALES, LearnedPrior, PriorChoice, learn_prior
+from mnpca.solvers.mnpca.priors import (
+    NEGLIGIBLE,
+    SCALES,
+    Family,
+    LearnedPrior,
+    PriorChoice,
+    learn_prior,
+)
 from mnpca.solvers.mnpca.variational import EM_STEPS, FactorPosterior, FactorPrior, Posterior
 
 #: Rounds over both factors at most, under Gaussian priors and under learned ones.
@@ -50,6 +57,7 @@ TOO_FAR = 2.0
 DETECTED = 0.2
 #: Parts of a mixture are called groups if rows belong to one with this probability on average.
 TOLD_APART = 0.9
+GAUSSIAN: tuple[Family, ...] = ("gaussian",)
 
 
 def learn_signal(
@@ -83,7 +91,7 @@ def learn_signal(
     only: Literal["groups"] | None = "groups" if prior == "mixture" else None
     rows, cols = _LearnedFactor(rows, only), _LearnedFactor(cols, only)
     learned = _exchange(engine, start, rows, cols, ROUNDS)
-    if rows.family == cols.family == "gaussian":
+    if rows.families == cols.families == GAUSSIAN:
         return gaussian
     if _distance(learned, start, noise) > TOO_FAR * _standard_error(start, noise):
         return gaussian
@@ -172,7 +180,7 @@ def _exchange(
 class _Factor:
     """One factor with its posterior under the prior N(0, S) of its rows."""
 
-    family = "gaussian"
+    families: tuple[Family, ...] = GAUSSIAN
     steady = True
 
     def __init__(
@@ -251,22 +259,22 @@ class _LearnedFactor(_Factor):
         basis, site = _site_basis(metric, self.site)
         reacted = thin.product(target - thin.product(self.mean, other_spread), basis)
         z, d = self._observations(reacted, basis, site)
-        choose, before = self.n_updates % CHOOSE_EVERY == 0, self.family
+        choose, before = self.n_updates % CHOOSE_EVERY == 0, self.families
         if choose:
             self.learned = learn_prior(z, d, self.only)
-            self.family = self.learned.family
-        elif self.family != "gaussian":
+            self.families = self.learned.families
+        elif before != GAUSSIAN:
             mapping = np.linalg.solve(basis, self.belief_basis)
             self.learned = self.learned.fitted_again(z, d, mapping)
         self.n_updates += 1
-        self.steady = choose and self.family == before
+        self.steady = choose and self.families == before
         self.belief_basis = basis
-        if self.family == "gaussian":
+        if self.families == GAUSSIAN:
             super().update(target, metric, other_spread)
             self.site, self.linear = np.linalg.inv(self.prior), np.zeros_like(self.mean)
             return
-        self.belief = self.learned.prior.posterior(z, d)
-        self._set_site(z, d, SITE_STEP if before != "gaussian" else 1.0)
+        self.belief = self.learned.mixture.posterior(z, d)
+        self._set_site(z, d, 1.0 if before == GAUSSIAN else SITE_STEP)
         # The reaction was taken from the last round. Where it is large, a full step overshoots.
         step = np.linalg.solve(metric + other_spread, metric).T
         change = thin.product(self.belief.mean, basis.T) - self.mean
@@ -305,19 +313,20 @@ class _LearnedFactor(_Factor):
 
     def summary(self) -> FactorPrior:
         """Return what a person wants to know of the prior."""
-        if self.family == "gaussian":
+        family = self.learned.family
+        if family == "gaussian":
             return super().summary()
-        shares = self.belief.shares
-        if self.family == "scales":
+        shares = self.belief.shares[:, self.learned.parts_of(family)]
+        if family == "scales":
             return FactorPrior("scales", zero=shares[:, SCALES <= NEGLIGIBLE].sum(axis=1))
         if float(shares.max(axis=1).mean()) < TOLD_APART:
-            return FactorPrior(self.family)
-        return FactorPrior(self.family, groups=shares[:, np.argsort(-shares.sum(axis=0))])
+            return FactorPrior("groups")
+        return FactorPrior("groups", groups=shares[:, np.argsort(-shares.sum(axis=0))])
 
     def posterior(self, other_metric: FloatArray) -> FactorPosterior:
         """Return the posterior; its variances are each row's own."""
         posterior = super().posterior(other_metric)
-        if self.family == "gaussian":
+        if self.families == GAUSSIAN:
             return posterior
         return replace(posterior, basis=self.belief_basis, variances=self.belief.variance)
 
