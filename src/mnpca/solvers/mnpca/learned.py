@@ -43,8 +43,8 @@ from mnpca.solvers.mnpca.variational import EM_STEPS, FactorPosterior, FactorPri
 
 #: Rounds over both factors at most, under Gaussian priors and under learned ones.
 GAUSSIAN_ROUNDS, ROUNDS = 32, 16
-#: After how many rounds the families are chosen anew: groups come to light little by little.
-CHOOSE_EVERY = 3
+#: Rounds in which the families are chosen: groups come to light little by little.
+CHOICES = (0, 3, 6)
 #: The rounds end when the signal changes by less than this share.
 TOLERANCE = 2e-3
 #: The least strength, in detection thresholds, that a component begins with.
@@ -259,15 +259,16 @@ class _LearnedFactor(_Factor):
         basis, site = _site_basis(metric, self.site)
         reacted = thin.product(target - thin.product(self.mean, other_spread), basis)
         z, d = self._observations(reacted, basis, site)
-        choose, before = self.n_updates % CHOOSE_EVERY == 0, self.families
-        if choose:
+        before = self.families
+        if self.n_updates in CHOICES:
             self.learned = learn_prior(z, d, self.only)
             self.families = self.learned.families
         elif before != GAUSSIAN:
             mapping = np.linalg.solve(basis, self.belief_basis)
             self.learned = self.learned.fitted_again(z, d, mapping)
+        self.steady = self.n_updates in CHOICES and self.families == before
+        self.steady |= self.n_updates > CHOICES[-1]
         self.n_updates += 1
-        self.steady = choose and self.families == before
         self.belief_basis = basis
         if self.families == GAUSSIAN:
             super().update(target, metric, other_spread)
