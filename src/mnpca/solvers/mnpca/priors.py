@@ -24,8 +24,9 @@ SCALES = np.array([0.0, *10.0 ** np.arange(-2.5, 2.25, 0.5)])
 NEGLIGIBLE = 0.04
 #: Most rows that a prior is fitted to, and that families are compared on; an even sample of more.
 FITTED_ROWS, COMPARED_ROWS = 5000, 1000
-#: Parts of the data that are predicted from the rest.
-FOLDS = 5
+#: Parts of the data that are predicted from the rest, and how many times likelier another prior
+#: must make them.
+FOLDS, ODDS = 5, 20.0
 #: Most groups, and the numbers that every parameter of a mixture needs at least.
 MOST_GROUPS, NUMBERS_PER_PARAMETER = 8, 3
 #: EM steps of a fit, and of one that begins near its end.
@@ -101,12 +102,8 @@ def learn_prior(
     predicted: dict[Family, FloatArray] = {
         family: _predicted(family, few_z, few_d) for family in _FITS
     }
-    to_beat = predicted["gaussian"]
-    if _clearly_better(predicted["scales"], to_beat):
-        to_beat = predicted["scales"]
-    groups, values = _best_groups(few_z, few_d, to_beat)
-    if groups is not None:
-        predicted["groups"] = values
+    groups, values = _best_groups(few_z, few_d, predicted["gaussian"])
+    predicted["groups"] = values
     logs = np.column_stack(list(predicted.values()))
     shares = best_weights(logs)
     shares = np.where(shares * len(few_z) < 1.0, 0.0, shares)
@@ -114,11 +111,11 @@ def learn_prior(
     shares, logs = shares[shares > 0.0] / shares.sum(), logs[:, shares > 0.0]
     if not _clearly_better(log_sum(logs + np.log(shares)), predicted["gaussian"]):
         families, shares = ["gaussian"], np.ones(1)
-    if only is not None and groups is not None:
+    if only is not None:
         families, shares = [only], np.ones(1)
     priors = tuple(
         groups.improved(z, d, STEPS, _floor(d))
-        if groups is not None and family == "groups"
+        if family == "groups"
         else _FITS[family](z, d)
         for family in families
     )
@@ -154,44 +151,46 @@ _FITS: dict[Family, Callable[[FloatArray, FloatArray], Mixture]] = {
 
 def _best_groups(
     z: FloatArray, d: FloatArray, to_beat: FloatArray
-) -> tuple[Mixture | None, FloatArray]:
-    """Return the mixture with the fewest groups of those that predict clearly better than fewer.
+) -> tuple[Mixture, FloatArray]:
+    """Return the mixture with most groups that still predicts clearly better than one with fewer.
 
-    Two groups are returned at least. The groups that predict the rows of a fold have been found
-    without them: what has once seen a row does not forget it.
+    With as many groups, with or without spread, the one that predicts better is taken. The groups
+    that predict the rows of a fold have been found without them: what has once seen a row does not
+    forget it.
     """
     folds = _folds(len(z))
     others = [_growing_mixtures(np.delete(z, rows, axis=0), np.delete(d, rows)) for rows in folds]
-    best, best_values, misses = None, to_beat, 0
-    for mixture, *found in zip(_growing_mixtures(z, d), *others, strict=False):
-        values = np.empty(len(z))
-        for rows, other in zip(folds, found, strict=True):
-            values[rows] = _log_likelihood(other, z, d, rows)
-        better = _clearly_better(values, to_beat)
-        if better or best is None:
-            best, best_values = mixture, values
-        to_beat, misses = (values, 0) if better else (to_beat, misses + 1)
+    found: list[tuple[Mixture, FloatArray]] = []
+    misses = 0
+    for mixtures, *without in zip(_growing_mixtures(z, d), *others, strict=False):
+        predicted = np.empty((len(mixtures), len(z)))
+        for rows, others_there in zip(folds, without, strict=True):
+            for number, other in enumerate(others_there):
+                predicted[number, rows] = _log_likelihood(other, z, d, rows)
+        best = int(np.argmax(predicted.sum(axis=1)))
+        found.append((mixtures[best], predicted[best]))
+        misses += 1
+        if _clearly_better(predicted[best], to_beat):
+            to_beat, misses = predicted[best], 0
         if misses > 1:
             break
-    return best, best_values
+    return found[max(len(found) - 1 - misses, 0)]
 
 
-def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[Mixture]:
-    """Yield mixtures of two parts, of three, and so on, each from the one before."""
+def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[tuple[Mixture, Mixture]]:
+    """Yield mixtures of one part, of two, and so on, each as it is and without needless spread."""
     n, k = z.shape
+    floor = _floor(d)
     per_part = 1 + k + k * (k + 1) / 2
     most = min(MOST_GROUPS, int(n * k / (NUMBERS_PER_PARAMETER * per_part)))
-    mixture = gaussian_prior(z, d)
-    for parts in range(2, most + 1):
-        begun = [
-            mixture.split(part).improved(z, d, FEW_STEPS, _floor(d)) for part in range(parts - 1)
-        ]
+    mixture = gaussian_prior(z, d).improved(z, d, STEPS, floor)
+    for parts in range(1, max(most, 1) + 1):
+        yield mixture, mixture.tightened(z, d, floor).improved(z, d, STEPS, floor)
+        begun = [mixture.split(part).improved(z, d, FEW_STEPS, floor) for part in range(parts)]
         values = [float(log_sum(each.log_densities(z, d)).sum()) for each in begun]
-        mixture = begun[int(np.argmax(values))].improved(z, d, STEPS, _floor(d))
-        mixture = mixture.tightened(z, d, _floor(d)).improved(z, d, STEPS, _floor(d))
-        if len(mixture.weights) < parts:
+        mixture = begun[int(np.argmax(values))].improved(z, d, STEPS, floor)
+        if len(mixture.weights) <= parts:
             return
-        yield mixture
 
 
 def _predicted(family: Family, z: FloatArray, d: FloatArray) -> FloatArray:
@@ -208,9 +207,12 @@ def _log_likelihood(prior: Mixture, z: FloatArray, d: FloatArray, rows: IntArray
 
 
 def _clearly_better(values: FloatArray, others: FloatArray) -> bool:
-    """Tell whether one prediction is better than another by more than the standard error of it."""
-    gains = values - others
-    return bool(gains.sum() > gains.std() * np.sqrt(len(gains)))
+    """Tell whether rows that neither has seen are likelier by the factor `ODDS` under the first.
+
+    Were the second the truth, the mean of that factor would be one. So it exceeds `ODDS` with a
+    probability of less than ``1 / ODDS``.
+    """
+    return bool(np.sum(values - others) > np.log(ODDS))
 
 
 def _folds(n: int) -> list[IntArray]:
