@@ -44,7 +44,7 @@ from mnpca.solvers.mnpca.variational import EM_STEPS, FactorPosterior, FactorPri
 #: Rounds over both factors at most, under Gaussian priors and under learned ones.
 GAUSSIAN_ROUNDS, ROUNDS = 32, 16
 #: Rounds in which the families are chosen: groups come to light little by little.
-CHOICES = (0, 3, 6)
+CHOICES = (0, 3)
 #: The rounds end when the signal changes by less than this share.
 TOLERANCE = 2e-3
 #: The least strength, in detection thresholds, that a component begins with.
