@@ -92,14 +92,19 @@ def part_densities(z, d, log_weights, centers, values, vectors, logs):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def part_moments(z, d, shares, centers, values, vectors, counts, first, second):
-    """Add up counts and moments of the posterior of the rows, part by part of a mixture.
+def part_moments(z, d, shares, centers, values, vectors, counts, shifts, second):
+    """Fill in counts, new centers and second moments, part by part of a mixture.
 
-    Moments are relative to the part's center and in its eigenbasis.
+    The new center is the mean of the rows, weighted with their precisions. It is relative to the
+    old one; second moments of the rows' posterior are about the new one, all in the part's
+    eigenbasis.
     """
     n, k = z.shape
+    offsets = np.empty((n, k))
+    weights = np.empty(k)
     row = np.empty(k)
     for g in range(len(counts)):
+        weights[:] = 0.0
         for i in range(n):
             share = shares[i, g]
             counts[g] += share
@@ -107,9 +112,17 @@ def part_moments(z, d, shares, centers, values, vectors, counts, first, second):
                 offset = 0.0
                 for m in range(k):
                     offset += (z[i, m] - centers[g, m]) * vectors[g, m, j]
+                offsets[i, j] = offset
+                weight = share / (values[g, j] + 1.0 / d[i])
+                weights[j] += weight
+                shifts[g, j] += weight * offset
+        for j in range(k):
+            shifts[g, j] /= max(weights[j], 1e-300)
+        for i in range(n):
+            share = shares[i, g]
+            for j in range(k):
                 gain = values[g, j] / (values[g, j] + 1.0 / d[i])
-                row[j] = gain * offset
-                first[g, j] += share * row[j]
+                row[j] = gain * (offsets[i, j] - shifts[g, j])
                 second[g, j, j] += share * gain / d[i]
             for j in range(k):
                 for m in range(k):

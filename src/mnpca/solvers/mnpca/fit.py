@@ -340,6 +340,13 @@ def signal_variance(
         overlap = (basis.T @ posterior.right_factor.basis[:k]) ** 2
         left.append(variances @ overlap)
         right.append(col_variances)
+    if posterior.undetected:
+        # A component of scores and loadings with variance one, times s, can be detected from
+        # s^4 = 1 / (tr(A^2) tr(B^2)) on. Below, data say nothing of s: uniform, it has a third of
+        # the limit as its mean square.
+        limit = float(np.sum(noise.row.eigenvalues**2) * np.sum(noise.col.eigenvalues**2)) ** -0.5
+        left.append(np.full((noise.row.size, 1), posterior.undetected * limit / 3.0))
+        right.append(np.ones((noise.col.size, 1)))
     if not left:
         return LowRank(np.zeros((noise.row.size, 0)), np.zeros((noise.col.size, 0)))
     return LowRank(np.column_stack(left), np.column_stack(right))

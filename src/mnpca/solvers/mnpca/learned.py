@@ -1,18 +1,19 @@
-"""The signal under priors that are learned: message passing with A and B given.
+"""The signal given the noise, by message passing: under Gaussian priors, then under learned ones.
 
 Two approximations of the model of `variational` are undone here.
 
 Between the factors, mean field takes ``E[W'BW]`` for what Y says about X. That counts the
-uncertainty of W as information. Message passing takes ``W'BW`` of the means, and subtracts from the
-linear term what X itself put there by way of W: ``Y B W - X D``, D the spread of W. For a Gaussian
-prior the mean solves the same equation as before, but the variances are right near the detection
-threshold, and other priors see observations with honest errors.
+uncertainty of W as information. Message passing takes ``G = W'BW`` of the means, and subtracts from
+the linear term what X itself put there by way of W: ``Y B W - X D``, D the spread of W. For a
+Gaussian prior the means solve the same equations as before, but the variances are right near the
+detection threshold, and other priors see observations with honest errors.
 
-Among the rows of one factor, linked by A, expectation propagation stands in: the prior of each row
-is replaced by a Gaussian site (one precision for all rows, a linear term each), chosen such that
-rows have the same posterior means, and on average the same variances, under both. What the site of
-the other rows and the data say about row i is an observation ``z_i ~ N(x_i, I / d_i)``, in
-coordinates where ``W'BW`` is the identity. `priors` learns from these. docs/priors.md derives it.
+Among the rows of one factor, linked by A, expectation propagation stands in for priors that are not
+Gaussian: the prior of each row is replaced by a Gaussian site (one precision for all rows, a linear
+term each), chosen such that rows have the same posterior means, and on average the same variances,
+under both. What the site of the other rows and the data say about row i is an observation
+``z_i ~ N(x_i, I / d_i)``, in coordinates where G is the identity. `priors` learns from these.
+docs/priors.md derives it.
 """
 
 from dataclasses import replace
@@ -28,24 +29,35 @@ from mnpca.engines.base import Engine
 from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
-from mnpca.solvers.mnpca.low_rank_step import leading_components, noise_edge, relative_change
+from mnpca.solvers.mnpca.low_rank_step import relative_change
 from mnpca.solvers.mnpca.mixture import Belief
-from mnpca.solvers.mnpca.priors import NEGLIGIBLE, SCALES, LearnedPrior, PriorChoice, learn_prior
-from mnpca.solvers.mnpca.variational import FactorPosterior, FactorPrior, Posterior
+from mnpca.solvers.mnpca.priors import (
+    NEGLIGIBLE,
+    SCALES,
+    Family,
+    LearnedPrior,
+    PriorChoice,
+    learn_prior,
+)
+from mnpca.solvers.mnpca.variational import EM_STEPS, FactorPosterior, FactorPrior, Posterior
 
-#: Rounds over both factors at most, and after how many the families are chosen anew: groups come
-#: to light little by little.
-ROUNDS, CHOOSE_EVERY = 16, 3
+#: Rounds over both factors at most, under Gaussian priors and under learned ones.
+GAUSSIAN_ROUNDS, ROUNDS = 32, 16
+#: Rounds in which the families are chosen: groups come to light little by little.
+CHOICES = (0, 3)
 #: The rounds end when the signal changes by less than this share.
 TOLERANCE = 2e-3
+#: The least strength, in detection thresholds, that a component begins with.
+LEAST_START = 1.3
 #: Step of the sites towards new ones. Full steps let one fit in fifty with strong networks diverge.
 SITE_STEP = 0.7
 #: A signal is not believed that is so many times as far from the Gaussian one as that may be off.
 TOO_FAR = 2.0
-#: A component has faded away if a smaller share than this of its variance is known.
-FADED = 0.05
+#: A component is detected if at least this share of its variance is known.
+DETECTED = 0.2
 #: Parts of a mixture are called groups if rows belong to one with this probability on average.
 TOLD_APART = 0.9
+GAUSSIAN: tuple[Family, ...] = ("gaussian",)
 
 
 def learn_signal(
@@ -60,104 +72,214 @@ def learn_signal(
     noise : NoiseModel
         A and B.
     posterior : Posterior
-        The variational posterior to begin with. Components below the edge of the noise are left
-        out: nothing can be learned from them.
+        The variational posterior; its decomposition of Y is what this begins with.
     prior : {"auto", "gaussian", "mixture"}
         What the rows of the factors are drawn from: what predicts best, a normal distribution,
         or groups.
     """
-    alive = int(np.sum(posterior.svd.singular_values > noise_edge(engine.shape)))
-    for rank in range(alive, 0, -1):
-        if rank < posterior.rank:
-            posterior = leading_components(engine, noise, posterior, rank)
-        learned = _pass_messages(engine, noise, posterior, prior)
-        if learned is None:
-            continue
-        if _distance(learned, posterior, noise) <= TOO_FAR * _standard_error(posterior, noise):
-            return learned
-        if prior != "gaussian":
-            return learn_signal(engine, noise, posterior, "gaussian")
-    return posterior
+    if posterior.rank == 0:
+        return posterior
+    rows, cols = _start(noise, posterior)
+    gaussian = start = _exchange(engine, posterior, rows, cols, GAUSSIAN_ROUNDS)
+    detected = min(rows.n_detected(), cols.n_detected())
+    if prior == "gaussian" or detected == 0:
+        return gaussian
+    if detected < posterior.rank:  # nothing can be learned from the others
+        leading = _leading(posterior, detected)
+        rows, cols = _start(noise, leading)
+        start = _exchange(engine, leading, rows, cols, GAUSSIAN_ROUNDS)
+    only: Literal["groups"] | None = "groups" if prior == "mixture" else None
+    rows, cols = _LearnedFactor(rows, only), _LearnedFactor(cols, only)
+    learned = _exchange(engine, start, rows, cols, ROUNDS)
+    if rows.families == cols.families == GAUSSIAN:
+        return gaussian
+    if _distance(learned, start, noise) > TOO_FAR * _standard_error(start, noise):
+        return gaussian
+    return replace(learned, undetected=posterior.undetected + posterior.rank - detected)
 
 
-def _pass_messages(
-    engine: Engine, noise: NoiseModel, posterior: Posterior, prior: PriorChoice
-) -> Posterior | None:
-    """Alternate the updates of both factors and of their priors until the signal settles.
+def _start(noise: NoiseModel, posterior: Posterior) -> tuple["_Factor", "_Factor"]:
+    """Return both factors as their singular values suggest, as if the noise were white.
 
-    None is returned where a component fades away.
+    A component of strength s has a singular value y with ``y^2 = (s^2 + n)(s^2 + p) / s^2``. The
+    shares ``(s^4 - np) / (s^4 + n s^2)`` of its scores' variance and, with p in place of n, of its
+    loadings' are known. At the threshold, ``s^4 = np``, that is nothing, and would stay so.
     """
-    assert posterior.left_factor is not None
-    assert posterior.right_factor is not None
-    k, centered = posterior.rank, posterior.centered
-    rows = _Factor(noise.row, posterior.scores, posterior.left_factor, prior)
-    cols = _Factor(noise.col, posterior.right, posterior.right_factor, prior)
-    signal = LowRank(posterior.left, posterior.right)
-    for number in range(ROUNDS):
-        choose = number % CHOOSE_EVERY == 0
-        weighted = noise.col.apply(cols.mean)
+    svd, k, centered = posterior.svd, posterior.rank, posterior.centered
+    n, p = noise.row.size, noise.col.size
+    excess = np.maximum(svd.singular_values**2 - n - p, 2.0 * np.sqrt(n * p))
+    strength = (excess + np.sqrt(excess**2 - 4.0 * n * p)) / 2.0
+    strength = np.maximum(strength, LEAST_START**2 * np.sqrt(n * p))
+    of_rows, of_cols = ((strength - n * p / strength) / (strength + size) for size in (n, p))
+    rows = _Factor(
+        noise.row,
+        svd.left * np.sqrt(strength * of_rows),
+        np.diag(strength / noise.row.eigenvalues.sum()),
+        np.diag(strength * (1.0 - of_rows)),
+    )
+    prior = np.full(k + centered, 1.0 / noise.col.eigenvalues.sum())
+    spread = np.zeros(k + centered)
+    spread[:k] = 1.0 - of_cols
+    loadings = svd.right * np.sqrt(of_cols)
+    if svd.mean is not None:
+        loadings = np.column_stack([loadings, svd.mean])
+        assert posterior.right_factor is not None
+        prior[k] = posterior.right_factor.prior[-1, -1]
+    return rows, _Factor(noise.col, loadings, np.diag(prior), np.diag(spread))
+
+
+def _leading(posterior: Posterior, rank: int) -> Posterior:
+    """Return the same with so many components of the decomposition, for `_start`."""
+    left, values, right, _ = posterior.svd
+    leading = posterior.svd._replace(
+        left=left[:, :rank], singular_values=values[:rank], right=right[:, :rank]
+    )
+    return replace(posterior, svd=leading)
+
+
+def _exchange(
+    engine: Engine, start: Posterior, rows: "_Factor", cols: "_Factor", rounds: int
+) -> Posterior:
+    """Alternate the updates of both factors until the signal settles."""
+    k, centered = start.rank, start.centered
+    ones = np.ones((len(rows.mean), int(centered)))
+    left = np.column_stack([rows.mean, ones])
+    signal = LowRank(left, cols.mean)
+    spread = np.zeros_like(cols.spread)
+    for _ in range(rounds):
+        weighted = cols.noise.apply(cols.mean)
         metric = thin.inner(cols.mean, weighted)
         target = engine.times(weighted[:, :k])
         if centered:
             thin.subtract_row(target, (metric + cols.spread)[k, :k])
-        if not rows.update(target, metric[:k, :k], cols.spread[:k, :k], choose):
-            return None
-        left = np.column_stack([rows.mean, np.ones(len(target))]) if centered else rows.mean
-        weighted = noise.row.apply(left)
-        spread = np.zeros_like(cols.spread)
+        rows.update(target, metric[:k, :k], cols.spread[:k, :k])
+        left = np.column_stack([rows.mean, ones])
+        weighted = rows.noise.apply(left)
         spread[:k, :k] = rows.spread
-        target = engine.transposed_times(weighted)
-        if not cols.update(target, thin.inner(left, weighted), spread, choose):
-            return None
-        before, signal = signal, LowRank(left, cols.mean.copy())
-        settled = relative_change(signal, before) < TOLERANCE
-        changed = rows.family_changed or cols.family_changed
-        if settled and choose and number and not changed:
+        cols.update(engine.transposed_times(weighted), thin.inner(left, weighted), spread)
+        before, signal = signal, LowRank(left, cols.mean)
+        if relative_change(signal, before) < TOLERANCE and rows.steady and cols.steady:
             break
-    return _as_posterior(posterior, left, rows, cols, spread)
+    metric = thin.inner(cols.mean, cols.noise.apply(cols.mean)) + cols.spread
+    left_metric = thin.inner(left, rows.noise.apply(left)) + spread
+    left_factor, right_factor = rows.posterior(metric[:k, :k]), cols.posterior(left_metric)
+    return replace(
+        start,
+        priors=(rows.summary(), cols.summary()),
+        left=left,
+        right=cols.mean,
+        left_factor=left_factor,
+        right_factor=right_factor,
+        left_spread=spread,
+        right_spread=cols.spread,
+        row_uncertainty=left_factor.uncertainty,
+        col_uncertainty=right_factor.uncertainty,
+    )
 
 
 class _Factor:
-    """One factor: its posterior, its prior, and the Gaussian site that stands for the prior."""
+    """One factor with its posterior under the prior N(0, S) of its rows."""
+
+    families: tuple[Family, ...] = GAUSSIAN
+    steady = True
 
     def __init__(
-        self, noise: AxisPrecision, mean: FloatArray, start: FactorPosterior, prior: PriorChoice
+        self, noise: AxisPrecision, mean: FloatArray, prior: FloatArray, spread: FloatArray
     ):
         self.noise = noise
-        self.mean = mean.copy()
-        self.spread = start.spread
-        self.only: Literal["gaussian", "groups"] | None = (
-            None if prior == "auto" else "gaussian" if prior == "gaussian" else "groups"
+        self.mean = mean
+        self.prior = prior
+        self.spread = spread
+        """``E[(F - mean)' P (F - mean)]``."""
+        self.basis: FloatArray
+        self.variances: FloatArray
+        """Row i has the covariance ``basis diag(variances_i) basis'`` in the eigenbasis of P."""
+
+    def update(self, target: FloatArray, metric: FloatArray, other_spread: FloatArray) -> None:
+        """Update posterior and S, given means (metric) and spread of the other factor.
+
+        In the eigenbasis of P (eigenvalues a) row i has the precision ``S^-1 + a_i G``, and its
+        mean solves ``(S^-1 + a_i G) x = a_i (t_i - D x)``. EM steps set S to the mean of E[xx'].
+        They leave S as it is for a component that is not seen: that may be as strong as the
+        threshold allows, and the posterior says so.
+        """
+        a = self.noise.eigenvalues[:, None]
+        linear = a * self.noise.rotate(target)
+        for _ in range(EM_STEPS):
+            basis, values = _joint_basis(metric + other_spread, self.prior)
+            means = thin.product(thin.product(linear, basis) / (1.0 + a * values), basis.T)
+            self.basis, values = _joint_basis(metric, self.prior)
+            self.variances = 1.0 / (1.0 + a * values)
+            unknown = (self.basis * self.variances.sum(axis=0)) @ self.basis.T
+            self.prior = (thin.inner(means, means) + unknown) / len(a)
+        self.mean = self.noise.unrotate(means)
+        self.spread = (self.basis * np.sum(a * self.variances, axis=0)) @ self.basis.T
+
+    def n_detected(self) -> int:
+        """Return in how many directions the means have a share of E[F'PF] worth mentioning."""
+        metric = thin.inner(self.mean, self.noise.apply(self.mean))
+        both = metric + self.spread
+        shares = eigh(metric, both + _ridge(both), eigvals_only=True)
+        return int(np.sum(shares >= DETECTED))
+
+    def summary(self) -> FactorPrior:
+        """Return what a person wants to know of the prior."""
+        return FactorPrior("gaussian")
+
+    def posterior(self, other_metric: FloatArray) -> FactorPosterior:
+        """Return the posterior."""
+        sizes = np.einsum("ab,ac,cb->b", self.basis, other_metric, self.basis)
+        return FactorPosterior(
+            mean=self.mean,
+            prior=self.prior,
+            basis=self.basis,
+            signal_variances=np.ones(len(sizes)),
+            spread=self.spread,
+            uncertainty=self.variances @ sizes,
+            divergence=0.0,
+            variances=self.noise.marginal(self.variances),
         )
-        self.prior: LearnedPrior | None = None
+
+
+class _LearnedFactor(_Factor):
+    """One factor with a prior that is learned, and the Gaussian site that stands for it."""
+
+    def __init__(self, start: _Factor, only: Literal["groups"] | None):
+        super().__init__(start.noise, start.mean, start.prior, start.spread)
+        self.only = only
+        self.site = np.linalg.inv(start.prior)
+        self.linear = np.zeros_like(start.mean)
+        self.learned: LearnedPrior
         self.belief: Belief
         self.belief_basis: FloatArray
-        ridge = 1e-9 * np.trace(start.prior) * np.eye(mean.shape[1])
-        self.site = np.linalg.inv(start.prior + ridge)
-        self.linear = np.zeros_like(self.mean)
+        self.n_updates = 0
 
-    def update(
-        self, target: FloatArray, metric: FloatArray, other_spread: FloatArray, choose: bool
-    ) -> bool:
-        """Update the posterior given the other factor; return False where that has faded away."""
-        known = _known_share(metric, other_spread)
-        if known < FADED:
-            return False
-        target = target - thin.product(self.mean, other_spread)
-        basis, site = _joint_basis(metric, self.site)
-        z, d = self._observations(thin.product(target, basis), basis, site)
-        before = self.prior
-        if choose or before is None:
-            self.prior = learn_prior(z, d, self.only)
-        else:
-            self.prior = before.fitted_again(z, d, np.linalg.solve(basis, self.belief_basis))
-        belief = self.prior.prior.posterior(z, d)
-        self._set_site(belief, z, d, basis, SITE_STEP if before else 1.0)
+    def update(self, target: FloatArray, metric: FloatArray, other_spread: FloatArray) -> None:
+        """Learn the prior from what data and neighbors say of every row; update the posterior."""
+        basis, site = _site_basis(metric, self.site)
+        reacted = thin.product(target - thin.product(self.mean, other_spread), basis)
+        z, d = self._observations(reacted, basis, site)
+        before = self.families
+        if self.n_updates in CHOICES:
+            self.learned = learn_prior(z, d, self.only)
+            self.families = self.learned.families
+        elif before != GAUSSIAN:
+            mapping = np.linalg.solve(basis, self.belief_basis)
+            self.learned = self.learned.fitted_again(z, d, mapping)
+        self.steady = self.n_updates in CHOICES and self.families == before
+        self.steady |= self.n_updates > CHOICES[-1]
+        self.n_updates += 1
+        self.belief_basis = basis
+        if self.families == GAUSSIAN:
+            super().update(target, metric, other_spread)
+            self.site, self.linear = np.linalg.inv(self.prior), np.zeros_like(self.mean)
+            return
+        self.belief = self.learned.mixture.posterior(z, d)
+        self._set_site(z, d, 1.0 if before == GAUSSIAN else SITE_STEP)
         # The reaction was taken from the last round. Where it is large, a full step overshoots.
-        self.mean += known * (thin.product(belief.mean, basis.T) - self.mean)
-        self.belief, self.belief_basis = belief, basis
-        self.family_changed = before is None or before.family != self.prior.family
-        return True
+        step = np.linalg.solve(metric + other_spread, metric).T
+        change = thin.product(self.belief.mean, basis.T) - self.mean
+        self.mean = self.mean + thin.product(change, step)
 
     def _observations(
         self, target: FloatArray, basis: FloatArray, site: FloatArray
@@ -172,76 +294,42 @@ class _Factor:
         z = (means / variances - linear) / precisions
         return z, precisions.mean(axis=1)
 
-    def _set_site(
-        self, belief: Belief, z: FloatArray, d: FloatArray, basis: FloatArray, step: float
-    ) -> None:
+    def _set_site(self, z: FloatArray, d: FloatArray, step: float) -> None:
         """Go a step towards the site that gives means and average variances of the belief.
 
         Its precision H solves ``sum_i d_i (d_i + H)^-1 = sum_i d_i Cov(x_i)``.
         """
+        belief, basis = self.belief, self.belief_basis
         totals, rotation = np.linalg.eigh(belief.total)
         values = np.array([_site_precision(d, total) for total in totals])
         back = np.linalg.inv(basis)
         precision = (rotation * values) @ rotation.T
         linear = thin.product(belief.mean, precision) + d[:, None] * (belief.mean - z)
-        self.linear += step * (thin.product(linear, back) - self.linear)
-        self.site += step * (back.T @ precision @ back - self.site)
-        self.site_basis, self.site_values = basis @ rotation, values
+        self.linear = self.linear + step * (thin.product(linear, back) - self.linear)
+        self.site = self.site + step * (back.T @ precision @ back - self.site)
         eigenvalues = self.noise.eigenvalues[:, None]
-        shares = np.sum(eigenvalues / (eigenvalues + values), axis=0)
-        self.spread = (self.site_basis * shares) @ self.site_basis.T
+        self.basis, self.variances = basis @ rotation, 1.0 / (eigenvalues + values)
+        shares = np.sum(eigenvalues * self.variances, axis=0)
+        self.spread = (self.basis * shares) @ self.basis.T
 
     def summary(self) -> FactorPrior:
         """Return what a person wants to know of the prior."""
-        assert self.prior is not None
-        family, shares = self.prior.family, self.belief.shares
+        family = self.learned.family
+        if family == "gaussian":
+            return super().summary()
+        shares = self.belief.shares[:, self.learned.parts_of(family)]
         if family == "scales":
-            return FactorPrior(family, zero=shares[:, SCALES <= NEGLIGIBLE].sum(axis=1))
-        if family != "groups" or float(shares.max(axis=1).mean()) < TOLD_APART:
-            return FactorPrior(family)
-        return FactorPrior(family, groups=shares[:, np.argsort(-shares.sum(axis=0))])
+            return FactorPrior("scales", zero=shares[:, SCALES <= NEGLIGIBLE].sum(axis=1))
+        if float(shares.max(axis=1).mean()) < TOLD_APART:
+            return FactorPrior("groups")
+        return FactorPrior("groups", groups=shares[:, np.argsort(-shares.sum(axis=0))])
 
     def posterior(self, other_metric: FloatArray) -> FactorPosterior:
-        """Return the posterior as its Gaussian approximation, and each row's own variances.
-
-        The variances are those of entries in the basis of the belief; the site, whose basis is
-        nearly the same when the rounds end, stands for a Gaussian prior.
-        """
-        variances = 1.0 / (self.noise.eigenvalues[:, None] + self.site_values)
-        basis = self.site_basis
-        sizes = np.einsum("ab,ac,cb->b", basis, other_metric, basis)
-        return FactorPosterior(
-            mean=self.mean,
-            prior=(basis / self.site_values) @ basis.T,
-            basis=self.belief_basis,
-            signal_variances=1.0 / self.site_values,
-            spread=self.spread,
-            uncertainty=variances @ sizes,
-            divergence=0.0,
-            variances=self.belief.variance,
-        )
-
-
-def _as_posterior(
-    start: Posterior, left: FloatArray, rows: _Factor, cols: _Factor, left_spread: FloatArray
-) -> Posterior:
-    """Return the state of both factors as a posterior of the signal."""
-    k = start.rank
-    metric = thin.inner(cols.mean, cols.noise.apply(cols.mean)) + cols.spread
-    left_metric = thin.inner(left, rows.noise.apply(left)) + left_spread
-    left_factor, right_factor = rows.posterior(metric[:k, :k]), cols.posterior(left_metric)
-    return replace(
-        start,
-        priors=(rows.summary(), cols.summary()),
-        left=left,
-        right=cols.mean.copy(),
-        left_factor=left_factor,
-        right_factor=right_factor,
-        left_spread=left_spread,
-        right_spread=cols.spread,
-        row_uncertainty=left_factor.uncertainty,
-        col_uncertainty=right_factor.uncertainty,
-    )
+        """Return the posterior; its variances are each row's own."""
+        posterior = super().posterior(other_metric)
+        if self.families == GAUSSIAN:
+            return posterior
+        return replace(posterior, basis=self.belief_basis, variances=self.belief.variance)
 
 
 def _distance(first: Posterior, second: Posterior, noise: NoiseModel) -> float:
@@ -260,22 +348,17 @@ def _standard_error(posterior: Posterior, noise: NoiseModel) -> float:
     return float(np.sqrt(np.sum(both - rows * cols)))
 
 
-def _joint_basis(metric: FloatArray, site: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _joint_basis(metric: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return T with ``T' S^-1 T = I`` and ``T' metric T`` diagonal, and that diagonal."""
+    root = np.linalg.cholesky(prior + 1e-12 * np.trace(prior) * np.eye(len(prior)))
+    values, rotation = np.linalg.eigh(root.T @ metric @ root)
+    return root @ rotation, np.maximum(values, 0.0)
+
+
+def _site_basis(metric: FloatArray, site: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return T with ``T' metric T = I`` and ``T' site T`` diagonal, and that diagonal."""
     values, basis = eigh(site, metric + _ridge(metric))
     return basis, np.maximum(values, 1e-9)
-
-
-def _known_share(metric: FloatArray, spread: FloatArray) -> float:
-    """Return the share of ``metric + spread`` that is known, in the direction least known.
-
-    That is one over one plus the largest eigenvalue of ``metric^-1 spread``.
-    """
-    both = metric + spread
-    if not np.isfinite(both).all():
-        return 0.0
-    values: FloatArray = eigh(metric, both + _ridge(both), eigvals_only=True)
-    return float(values[0])
 
 
 def _ridge(metric: FloatArray) -> FloatArray:

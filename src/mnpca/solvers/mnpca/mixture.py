@@ -3,19 +3,19 @@
 Row i is observed as ``z_i = x_i + e_i`` with ``e_i ~ N(0, I / d_i)``, d_i known.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import nnls
 
 from mnpca._typing import FloatArray
 from mnpca.engines.thin import ROWS
 from mnpca.engines.threads import slices
 from mnpca.solvers.mnpca import _kernels as kernels
 
-#: EM steps for the weights of a mixture's parts, at most.
-WEIGHT_STEPS = 200
+#: Steps for the weights of a mixture's parts, at most; ten are usual.
+WEIGHT_STEPS = 50
 
 
 class Belief(NamedTuple):
@@ -47,28 +47,38 @@ class Mixture:
         return logs
 
     def posterior(self, z: FloatArray, d: FloatArray) -> Belief:
-        """Return the posterior of every row, in slices of many of them."""
+        """Return the posterior of every row.
 
-        def means_and_variances(
-            z: FloatArray, d: FloatArray, shares: FloatArray
-        ) -> tuple[FloatArray, FloatArray, FloatArray]:
-            offsets, variances = self._offsets(z, d)
-            gains = self.values[:, None] / variances
+        Given its part g, row i is off from its mean by ``(I - K) e + (I - K) (c - center_g)``: K is
+        the gain ``S_g (S_g + I / d_i)^-1``, and the center that was fitted has the covariance
+        ``C_g = (sum_i share_ig (S_g + I / d_i)^-1)^-1``. Centers at zero were not fitted.
+        """
+        (n, k), fitted = z.shape, np.any(self.centers, axis=1)
+        logs = self.log_densities(z, d)
+        shares = np.exp(logs - log_sum(logs)[:, None])
+        mean, variance, total = np.empty((n, k)), np.empty((n, k)), np.zeros((k, k))
+        errors = np.array(
+            [
+                free / np.maximum(share @ (1.0 / (values + 1.0 / d[:, None])), 1e-300)
+                for share, values, free in zip(shares.T, self.values, fitted, strict=True)
+            ]
+        )
+        for part in slices(n, ROWS):  # parts x rows x k numbers are held for one slice only
+            d_part, weighted = d[part, None], shares[part].T[:, :, None]
+            offsets = np.matmul(z[part] - self.centers[:, None], self.vectors)
+            gains = self.values[:, None] / (self.values[:, None] + 1.0 / d_part)
+            within = gains / d_part + (1.0 - gains) ** 2 * errors[:, None]
             means = np.matmul(gains * offsets, self.vectors.transpose(0, 2, 1))
             means += self.centers[:, None]
-            within = gains / d[:, None]
-            weighted = shares.T[:, :, None]
-            mean = np.sum(weighted * means, axis=0)
-            variance = np.matmul(within, (self.vectors**2).transpose(0, 2, 1))
-            variance = np.sum(weighted * (variance + (means - mean) ** 2), axis=0)
-            scaled = weighted * d[:, None]
+            mean[part] = np.sum(weighted * means, axis=0)
+            away = means - mean[part]
+            own = np.matmul(within, (self.vectors**2).transpose(0, 2, 1))
+            variance[part] = np.sum(weighted * (own + away**2), axis=0)
+            scaled = weighted * d_part
             inside = self.vectors * np.sum(scaled * within, axis=1)[:, None]
-            total = np.einsum("gab,gcb->ac", inside, self.vectors)
-            away = means - mean
+            total += np.einsum("gab,gcb->ac", inside, self.vectors)
             total += np.einsum("gna,gnb->ab", scaled * away, away, optimize=True)
-            return mean, variance, total
-
-        return _in_slices(self, z, d, means_and_variances)
+        return Belief(mean, variance, total, shares)
 
     def improved(self, z: FloatArray, d: FloatArray, steps: int, floor: float) -> "Mixture":
         """Return the mixture after EM steps; parts that hold less than one row go."""
@@ -84,21 +94,32 @@ class Mixture:
         return mixture
 
     def _em_step(self, z: FloatArray, d: FloatArray, shares: FloatArray, floor: float) -> "Mixture":
+        """Return the next mixture: weights and centers given the shares, then the spreads."""
         parts, k = self.centers.shape
-        counts, first, second = np.zeros(parts), np.zeros((parts, k)), np.zeros((parts, k, k))
+        counts, shifts, second = np.zeros(parts), np.zeros((parts, k)), np.zeros((parts, k, k))
         own = (self.centers, self.values, self.vectors)
-        kernels.part_moments(z, d, shares, *own, counts, first, second)
+        kernels.part_moments(z, d, shares, *own, counts, shifts, second)
         kept = counts >= min(1.0, counts.max())
-        shift = first[kept] / counts[kept, None]
-        second = second[kept] / counts[kept, None, None] - shift[:, :, None] * shift[:, None]
-        values, rotation = np.linalg.eigh(second)
+        values, rotation = np.linalg.eigh(second[kept] / counts[kept, None, None])
         vectors = self.vectors[kept]
         return Mixture(
             counts[kept] / counts[kept].sum(),
-            self.centers[kept] + np.einsum("gab,gb->ga", vectors, shift),
+            self.centers[kept] + np.einsum("gab,gb->ga", vectors, shifts[kept]),
             np.maximum(values, floor),
             np.matmul(vectors, rotation),
         )
+
+    def tightened(self, z: FloatArray, d: FloatArray, floor: float) -> "Mixture":
+        """Return the mixture without those spreads inside its parts that the rows do not call for.
+
+        A variance v that m rows were fitted to has the standard error ``(v + 1 / d) sqrt(2 / m)``.
+        By the Bayesian information criterion it is worth a parameter if it exceeds ``sqrt(log m)``
+        of these.
+        """
+        counts = np.maximum(len(z) * self.weights, 2.0)[:, None]
+        error = (self.values + 1.0 / d.mean()) * np.sqrt(2.0 / counts)
+        kept = self.values > np.sqrt(np.log(counts)) * error
+        return replace(self, values=np.where(kept, self.values, floor))
 
     def mapped(self, matrix: FloatArray) -> "Mixture":
         """Return the distribution of ``M x``."""
@@ -122,55 +143,13 @@ class Mixture:
             np.concatenate([self.vectors, self.vectors[[part]]]),
         )
 
-    def without(self, part: int) -> "Mixture":
-        """Return the mixture without one of its parts."""
-        kept = np.arange(len(self.weights)) != part
-        weights = self.weights[kept]
-        return Mixture(
-            weights / weights.sum(), self.centers[kept], self.values[kept], self.vectors[kept]
-        )
-
-    def _offsets(self, z: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return ``V_g'(z_i - center_g)`` and the variances of its entries, parts x n x k."""
-        offsets = np.matmul(z - self.centers[:, None], self.vectors)
-        return offsets, self.values[:, None] + 1.0 / d[:, None]
-
-
-@dataclass(frozen=True)
-class Points:
-    """A discrete distribution: ``sum_g weight_g delta(atom_g)``."""
-
-    weights: FloatArray
-    atoms: FloatArray
-
-    def log_densities(self, z: FloatArray, d: FloatArray) -> FloatArray:
-        """Return ``log(weight_g N(z_i; atom_g, I / d_i))`` without the 2 pi constant."""
-        squares = (z**2).sum(axis=1)[:, None] + (self.atoms**2).sum(axis=1)
-        distances = squares - 2.0 * z @ self.atoms.T
-        level = 0.5 * z.shape[1] * np.log(d)
-        return np.asarray(np.log(self.weights) + level[:, None] - 0.5 * d[:, None] * distances)
-
-    def posterior(self, z: FloatArray, d: FloatArray) -> Belief:
-        """Return the posterior of every row, in slices of many of them."""
-
-        def means_and_variances(
-            z: FloatArray, d: FloatArray, shares: FloatArray
-        ) -> tuple[FloatArray, FloatArray, FloatArray]:
-            mean = shares @ self.atoms
-            variance = np.maximum(shares @ self.atoms**2 - mean**2, 0.0)
-            total = (self.atoms.T * (d @ shares)) @ self.atoms - (mean.T * d) @ mean
-            return mean, variance, total
-
-        return _in_slices(self, z, d, means_and_variances)
-
-
-Prior: TypeAlias = Mixture | Points
-
 
 def best_weights(log_densities: FloatArray) -> FloatArray:
     """Return the weights of a mixture's parts that make the rows likeliest.
 
-    EM from equal weights, until a step gains less than a hundredth of a nat.
+    Sequential quadratic programming: with ``R_ig`` the density of row i under part g over that
+    under the mixture, ``-sum_i log(sum_g R_ig w_g) / n + sum_g w_g`` is about
+    ``|R w - 2|^2 / 2n + sum_g w_g``, whose minimum over ``w >= 0`` is the next step.
 
     Parameters
     ----------
@@ -180,14 +159,25 @@ def best_weights(log_densities: FloatArray) -> FloatArray:
     likelihoods = np.exp(log_densities - log_densities.max(axis=1, keepdims=True))
     n, parts = likelihoods.shape
     weights: FloatArray = np.full(parts, 1.0 / parts)
-    before = -np.inf
+    marginal = likelihoods @ weights
     for _ in range(WEIGHT_STEPS):
-        marginal = likelihoods @ weights
-        likelihood = float(np.log(marginal).sum())
-        if likelihood - before < 1e-2:
+        ratios = likelihoods / marginal[:, None]
+        curvature = ratios.T @ ratios / n
+        root = np.linalg.cholesky(curvature + 1e-9 * np.trace(curvature) * np.eye(parts))
+        goal, _ = nnls(root.T, np.linalg.solve(root, 2.0 * ratios.mean(axis=0) - 1.0))
+        goal /= goal.sum()
+        # A full step could take the only part away that a row has.
+        step, before = 0.95, float(np.log(marginal).sum())
+        while step > 1e-3:
+            tried = weights + step * (goal - weights)
+            marginal_there = likelihoods @ tried
+            gain = float(np.log(marginal_there).sum()) - before
+            if gain > 0.0:
+                weights, marginal = tried, marginal_there
+                break
+            step /= 2.0
+        if gain < 1e-4:
             break
-        before = likelihood
-        weights = weights * (likelihoods.T @ (1.0 / marginal)) / n
     return weights
 
 
@@ -195,23 +185,3 @@ def log_sum(logs: FloatArray) -> FloatArray:
     """Return the logarithm of the sum of exponentials of every row."""
     top = logs.max(axis=1)
     return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))
-
-
-def _in_slices(
-    prior: Prior,
-    z: FloatArray,
-    d: FloatArray,
-    moments: Callable[
-        [FloatArray, FloatArray, FloatArray], tuple[FloatArray, FloatArray, FloatArray]
-    ],
-) -> Belief:
-    """Put the posterior together from slices: parts x rows x k numbers are held for one only."""
-    n, k = z.shape
-    mean, variance, total = np.empty((n, k)), np.empty((n, k)), np.zeros((k, k))
-    shares = []
-    for part in slices(n, ROWS):
-        logs = prior.log_densities(z[part], d[part])
-        shares.append(np.exp(logs - log_sum(logs)[:, None]))
-        mean[part], variance[part], added = moments(z[part], d[part], shares[-1])
-        total += added
-    return Belief(mean, variance, total, np.concatenate(shares))

@@ -1,20 +1,19 @@
 """Which prior the rows of a factor have: families, and the choice among them by prediction."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.solvers.mnpca.mixture import Mixture, Points, Prior, best_weights, log_sum
+from mnpca.solvers.mnpca.mixture import Mixture, best_weights, log_sum
 from mnpca.solvers.mnpca.shrinkage import shrink_rows
 
 #: The families, from the simplest on. "gaussian" is N(0, S). "scales" is a mixture of N(0, s S)
 #: over a grid of s, zero among them: rows that take no part, rows that are large. "groups" is a
-#: mixture of normal distributions with free centers. "points" is discrete and otherwise free.
-Family: TypeAlias = Literal["gaussian", "scales", "groups", "points"]
-SIMPLE: tuple[Family, ...] = ("gaussian", "scales")
+#: mixture of normal distributions with free centers; without spread where rows call for none.
+Family: TypeAlias = Literal["gaussian", "scales", "groups"]
 #: What a caller may ask for; "mixture" is groups.
 PriorChoice: TypeAlias = Literal["auto", "gaussian", "mixture"]
 
@@ -25,36 +24,62 @@ SCALES = np.array([0.0, *10.0 ** np.arange(-2.5, 2.25, 0.5)])
 NEGLIGIBLE = 0.04
 #: Most rows that a prior is fitted to, and that families are compared on; an even sample of more.
 FITTED_ROWS, COMPARED_ROWS = 5000, 1000
-#: Parts of the data that are predicted from the rest.
-FOLDS = 5
-#: Most groups, and the rows that every parameter of a mixture needs at least.
-MOST_GROUPS, ROWS_PER_PARAMETER = 8, 3
-#: Most atoms of a discrete prior.
-MOST_ATOMS = 300
+#: Parts of the data that are predicted from the rest, and how many times likelier another prior
+#: must make them.
+FOLDS, ODDS = 5, 20.0
+#: Most groups, and the numbers that every parameter of a mixture needs at least.
+MOST_GROUPS, NUMBERS_PER_PARAMETER = 8, 3
 #: EM steps of a fit, and of one that begins near its end.
 STEPS, FEW_STEPS = 50, 10
 
 
-class LearnedPrior(NamedTuple):
-    """A prior with the family it is of."""
+@dataclass(frozen=True)
+class LearnedPrior:
+    """A prior of each family with its share: ``sum_f share_f prior_f``."""
 
-    family: Family
-    prior: Prior
+    families: tuple[Family, ...]
+    shares: FloatArray
+    priors: tuple[Mixture, ...]
+
+    @property
+    def family(self) -> Family:
+        """Return the family with the largest share."""
+        return self.families[int(np.argmax(self.shares))]
+
+    @property
+    def mixture(self) -> Mixture:
+        """Return all parts of all families."""
+        return Mixture(
+            np.concatenate(
+                [w * prior.weights for w, prior in zip(self.shares, self.priors, strict=True)]
+            ),
+            np.concatenate([prior.centers for prior in self.priors]),
+            np.concatenate([prior.values for prior in self.priors]),
+            np.concatenate([prior.vectors for prior in self.priors]),
+        )
+
+    def parts_of(self, family: Family) -> slice:
+        """Return which parts of `mixture` are of a family."""
+        at = self.families.index(family)
+        start = sum(len(prior.weights) for prior in self.priors[:at])
+        return slice(start, start + len(self.priors[at].weights))
 
     def fitted_again(self, z: FloatArray, d: FloatArray, matrix: FloatArray) -> "LearnedPrior":
         """Return the prior of the same kind for new observations, in new coordinates ``M x``."""
         z, d = _sample(z, d, FITTED_ROWS)
-        if self.family == "groups":
-            assert isinstance(self.prior, Mixture)
-            near = self.prior.mapped(matrix)
-            return LearnedPrior("groups", near.improved(z, d, FEW_STEPS, _floor(d)))
-        return LearnedPrior(self.family, _FITS[self.family](z, d))
+        priors = tuple(
+            prior.mapped(matrix).improved(z, d, FEW_STEPS, _floor(d))
+            if family == "groups"
+            else _FITS[family](z, d)
+            for family, prior in zip(self.families, self.priors, strict=True)
+        )
+        return replace(self, priors=priors)
 
 
 def learn_prior(
-    z: FloatArray, d: FloatArray, only: Literal["gaussian", "groups"] | None = None
+    z: FloatArray, d: FloatArray, only: Literal["groups"] | None = None
 ) -> LearnedPrior:
-    """Return the prior that predicts best, and the Gaussian one where none is clearly better.
+    """Return the prior that predicts best, the Gaussian one where none is clearly better.
 
     Parameters
     ----------
@@ -62,58 +87,46 @@ def learn_prior(
         Observations of the rows.
     d : array of shape (n,)
         Their precisions: ``z_i ~ N(x_i, I / d_i)``.
-    only : {"gaussian", "groups"}, optional
-        Take this family instead of choosing one.
+    only : {"groups"}, optional
+        Take this family, be it better or not.
 
     Notes
     -----
     Every family is fitted to four fifths of the rows and judged by the likelihood of the last
-    fifth, five times. They are tried in the order of their freedom: Gaussian, scales, two groups,
-    three, and so on, points. One takes the place of the best so far if it gains more than the
-    standard error of the gain.
+    fifth, five times. The shares of the families are those that make the rows so predicted
+    likeliest (stacking): where two predict about as well, the prior is between them, and rounding
+    cannot turn one into the other. A family with less than one row in it goes.
     """
     few_z, few_d = _sample(z, d, COMPARED_ROWS)
     z, d = _sample(z, d, FITTED_ROWS)
-    best = LearnedPrior("gaussian", gaussian_prior(z, d))
-    if only == "gaussian":
-        return best
-    best_values = _predicted("gaussian", few_z, few_d)
-    if only is None:
-        values = _predicted("scales", few_z, few_d)
-        if _clearly_better(values, best_values):
-            best, best_values = LearnedPrior("scales", scale_prior(z, d)), values
-    groups, misses = None, 0
-    for mixture in _growing_mixtures(few_z, few_d):
-        values = _predicted_by_groups(mixture, few_z, few_d)
-        misses += 1
-        if _clearly_better(values, best_values) or (only and groups is None):
-            groups, best_values, misses = mixture, values, 0
-        if misses > 1:
-            break
-    if groups is not None:
-        groups, best_values = _fewest_groups(groups, best_values, few_z, few_d)
-        best = LearnedPrior("groups", groups.improved(z, d, STEPS, _floor(d)))
-    if only is None:
-        values = _predicted("points", few_z, few_d)
-        if _clearly_better(values, best_values):
-            best = LearnedPrior("points", discrete_prior(z, d))
-    return best
+    predicted: dict[Family, FloatArray] = {
+        family: _predicted(family, few_z, few_d) for family in _FITS
+    }
+    groups, values = _best_groups(few_z, few_d, predicted["gaussian"])
+    predicted["groups"] = values
+    logs = np.column_stack(list(predicted.values()))
+    shares = best_weights(logs)
+    shares = np.where(shares * len(few_z) < 1.0, 0.0, shares)
+    families = [family for family, share in zip(predicted, shares, strict=True) if share > 0.0]
+    shares, logs = shares[shares > 0.0] / shares.sum(), logs[:, shares > 0.0]
+    if not _clearly_better(log_sum(logs + np.log(shares)), predicted["gaussian"]):
+        families, shares = ["gaussian"], np.ones(1)
+    if only is not None:
+        families, shares = [only], np.ones(1)
+    priors = tuple(
+        groups.improved(z, d, STEPS, _floor(d)) if family == "groups" else _FITS[family](z, d)
+        for family in families
+    )
+    return LearnedPrior(tuple(families), shares, priors)
 
 
 def group_gain(z: FloatArray, d: FloatArray) -> float:
     """Return how much likelier groups make the rows than other families, by prediction, in nats."""
     few_z, few_d = _sample(z, d, COMPARED_ROWS)
-    best = others = -np.inf
-    misses = 0
-    for mixture in _growing_mixtures(few_z, few_d):
-        if others == -np.inf:
-            best = others = max(float(_predicted(family, few_z, few_d).sum()) for family in SIMPLE)
-        value = float(_predicted_by_groups(mixture, few_z, few_d).sum())
-        misses = 0 if value > best else misses + 1
-        best = max(best, value)
-        if misses > 1:
-            break
-    return (best - others) * len(z) / len(few_z) if best > others else 0.0
+    simple = [_predicted(family, few_z, few_d) for family in _FITS]
+    _, grouped = _best_groups(few_z, few_d, simple[0])
+    gain = float(grouped.sum() - max(values.sum() for values in simple))
+    return max(gain, 0.0) * len(z) / len(few_z)
 
 
 def gaussian_prior(z: FloatArray, d: FloatArray) -> Mixture:
@@ -137,54 +150,52 @@ def scale_prior(z: FloatArray, d: FloatArray) -> Mixture:
     return replace(equal, weights=weights / weights.sum())
 
 
-def discrete_prior(z: FloatArray, d: FloatArray) -> Points:
-    """Return the discrete prior on the observations themselves, weights by maximum likelihood."""
-    atoms, _ = _sample(z, d, MOST_ATOMS)
-    equal = Points(np.full(len(atoms), 1.0 / len(atoms)), atoms)
-    weights = best_weights(equal.log_densities(z, d))
-    kept = weights > 1e-2 / len(z)
-    return Points(weights[kept] / weights[kept].sum(), atoms[kept])
-
-
-_FITS: dict[Family, Callable[[FloatArray, FloatArray], Prior]] = {
+_FITS: dict[Family, Callable[[FloatArray, FloatArray], Mixture]] = {
     "gaussian": gaussian_prior,
     "scales": scale_prior,
-    "points": discrete_prior,
 }
 
 
-def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[Mixture]:
-    """Yield mixtures of two parts, of three, and so on, each from the one before."""
-    n, k = z.shape
-    per_part = 1 + k + k * (k + 1) / 2
-    most = min(MOST_GROUPS, int(n / (ROWS_PER_PARAMETER * per_part)))
-    mixture = gaussian_prior(z, d)
-    for parts in range(2, most + 1):
-        mixture = _likeliest([mixture.split(part) for part in range(parts - 1)], z, d)
-        if len(mixture.weights) < parts:
-            return
-        yield mixture
+def _best_groups(z: FloatArray, d: FloatArray, to_beat: FloatArray) -> tuple[Mixture, FloatArray]:
+    """Return the mixture with most groups that still predicts clearly better than one with fewer.
 
-
-def _likeliest(starts: list[Mixture], z: FloatArray, d: FloatArray) -> Mixture:
-    """Return the mixture that EM finds from the most promising start."""
-    begun = [start.improved(z, d, FEW_STEPS, _floor(d)) for start in starts]
-    values = [float(log_sum(each.log_densities(z, d)).sum()) for each in begun]
-    return begun[int(np.argmax(values))].improved(z, d, STEPS, _floor(d))
-
-
-def _fewest_groups(
-    mixture: Mixture, values: FloatArray, z: FloatArray, d: FloatArray
-) -> tuple[Mixture, FloatArray]:
-    """Take parts away as long as more of them are not clearly better."""
-    while len(mixture.weights) > 2:
-        parts = range(len(mixture.weights))
-        fewer = _likeliest([mixture.without(part) for part in parts], z, d)
-        predicted = _predicted_by_groups(fewer, z, d)
-        if _clearly_better(values, predicted):
+    With as many groups, with or without spread, the one that predicts better is taken. The groups
+    that predict the rows of a fold have been found without them: what has once seen a row does not
+    forget it.
+    """
+    folds = _folds(len(z))
+    others = [_growing_mixtures(np.delete(z, rows, axis=0), np.delete(d, rows)) for rows in folds]
+    found: list[tuple[Mixture, FloatArray]] = []
+    misses = 0
+    for mixtures, *without in zip(_growing_mixtures(z, d), *others, strict=False):
+        predicted = np.empty((len(mixtures), len(z)))
+        for rows, others_there in zip(folds, without, strict=True):
+            for number, other in enumerate(others_there):
+                predicted[number, rows] = _log_likelihood(other, z, d, rows)
+        best = int(np.argmax(predicted.sum(axis=1)))
+        found.append((mixtures[best], predicted[best]))
+        misses += 1
+        if _clearly_better(predicted[best], to_beat):
+            to_beat, misses = predicted[best], 0
+        if misses > 1:
             break
-        mixture, values = fewer, predicted
-    return mixture, values
+    return found[max(len(found) - 1 - misses, 0)]
+
+
+def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[tuple[Mixture, Mixture]]:
+    """Yield mixtures of one part, of two, and so on, each as it is and without needless spread."""
+    n, k = z.shape
+    floor = _floor(d)
+    per_part = 1 + k + k * (k + 1) / 2
+    most = min(MOST_GROUPS, int(n * k / (NUMBERS_PER_PARAMETER * per_part)))
+    mixture = gaussian_prior(z, d).improved(z, d, STEPS, floor)
+    for parts in range(1, max(most, 1) + 1):
+        yield mixture, mixture.tightened(z, d, floor).improved(z, d, STEPS, floor)
+        begun = [mixture.split(part).improved(z, d, FEW_STEPS, floor) for part in range(parts)]
+        values = [float(log_sum(each.log_densities(z, d)).sum()) for each in begun]
+        mixture = begun[int(np.argmax(values))].improved(z, d, STEPS, floor)
+        if len(mixture.weights) <= parts:
+            return
 
 
 def _predicted(family: Family, z: FloatArray, d: FloatArray) -> FloatArray:
@@ -196,24 +207,17 @@ def _predicted(family: Family, z: FloatArray, d: FloatArray) -> FloatArray:
     return values
 
 
-def _predicted_by_groups(mixture: Mixture, z: FloatArray, d: FloatArray) -> FloatArray:
-    """Return the same for a mixture that was fitted to all rows and forgets each fold in turn."""
-    values = np.empty(len(z))
-    for held_out in _folds(len(z)):
-        rest = np.delete(np.arange(len(z)), held_out)
-        forgetful = mixture.improved(z[rest], d[rest], FEW_STEPS, _floor(d))
-        values[held_out] = _log_likelihood(forgetful, z, d, held_out)
-    return values
-
-
-def _log_likelihood(prior: Prior, z: FloatArray, d: FloatArray, rows: IntArray) -> FloatArray:
+def _log_likelihood(prior: Mixture, z: FloatArray, d: FloatArray, rows: IntArray) -> FloatArray:
     return log_sum(prior.log_densities(z[rows], d[rows]))
 
 
 def _clearly_better(values: FloatArray, others: FloatArray) -> bool:
-    """Tell whether one prediction is better than another by more than the standard error of it."""
-    gains = values - others
-    return bool(gains.sum() > gains.std() * np.sqrt(len(gains)))
+    """Tell whether rows that neither has seen are likelier by the factor `ODDS` under the first.
+
+    Were the second the truth, the mean of that factor would be one. So it exceeds `ODDS` with a
+    probability of less than ``1 / ODDS``.
+    """
+    return bool(np.sum(values - others) > np.log(ODDS))
 
 
 def _folds(n: int) -> list[IntArray]:

@@ -58,7 +58,7 @@ class FactorPrior:
     """The prior that was learned for the rows of a factor."""
 
     family: str
-    """"gaussian", "scales", "groups" or "points"; see `priors`."""
+    """"gaussian", "scales" or "groups"; see `priors`."""
     groups: FloatArray | None = None
     """Probability of every group for every row, q x groups, where there are groups."""
     zero: FloatArray | None = None
@@ -86,6 +86,8 @@ class Posterior:
     elbo_path: FloatArray
     priors: tuple[FactorPrior, FactorPrior] | None = None
     """Of rows and of columns, where they were learned."""
+    undetected: int = 0
+    """Components of the model of which nothing is known but that they are below the threshold."""
 
     @property
     def elbo(self) -> float:
