@@ -108,7 +108,7 @@ def _start(noise: NoiseModel, posterior: Posterior) -> tuple["_Factor", "_Factor
     svd, k, centered = posterior.svd, posterior.rank, posterior.centered
     n, p = noise.row.size, noise.col.size
     excess = np.maximum(svd.singular_values**2 - n - p, 2.0 * np.sqrt(n * p))
-    strength = (excess + np.sqrt(excess**2 - 4.0 * n * p)) / 2.0
+    strength = (excess + np.sqrt(np.maximum(excess**2 - 4.0 * n * p, 0.0))) / 2.0
     strength = np.maximum(strength, LEAST_START**2 * np.sqrt(n * p))
     of_rows, of_cols = ((strength - n * p / strength) / (strength + size) for size in (n, p))
     rows = _Factor(

@@ -97,6 +97,8 @@ def learn_prior(
     likeliest (stacking): where two predict about as well, the prior is between them, and rounding
     cannot turn one into the other. A family with less than one row in it goes.
     """
+    if len(z) < FOLDS:
+        return LearnedPrior(("gaussian",), np.ones(1), (gaussian_prior(z, d),))
     few_z, few_d = _sample(z, d, COMPARED_ROWS)
     z, d = _sample(z, d, FITTED_ROWS)
     predicted: dict[Family, FloatArray] = {
@@ -122,6 +124,8 @@ def learn_prior(
 
 def group_gain(z: FloatArray, d: FloatArray) -> float:
     """Return how much likelier groups make the rows than other families, by prediction, in nats."""
+    if len(z) < FOLDS:
+        return 0.0
     few_z, few_d = _sample(z, d, COMPARED_ROWS)
     simple = [_predicted(family, few_z, few_d) for family in _FITS]
     _, grouped = _best_groups(few_z, few_d, simple[0])
@@ -221,7 +225,7 @@ def _clearly_better(values: FloatArray, others: FloatArray) -> bool:
 
 
 def _folds(n: int) -> list[IntArray]:
-    return [np.arange(fold, n, FOLDS) for fold in range(min(FOLDS, n))]
+    return [np.arange(fold, n, FOLDS) for fold in range(FOLDS)]
 
 
 def _sample(z: FloatArray, d: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
