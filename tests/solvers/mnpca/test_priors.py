@@ -1,5 +1,7 @@
 """Learned priors against integrals, exact posteriors, and data of known kind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -12,7 +14,7 @@ from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.fit import signal_variance
 from mnpca.solvers.mnpca.learned import learn_signal
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
-from mnpca.solvers.mnpca.mixture import Mixture, Points, log_sum
+from mnpca.solvers.mnpca.mixture import Mixture, best_weights, log_sum
 from mnpca.solvers.mnpca.priors import (
     NEGLIGIBLE,
     SCALES,
@@ -48,30 +50,45 @@ def mostly_zero(rng, n, k):
 
 
 def test_posterior_of_a_mixture_is_the_integral():
-    prior, z, d = mixture(), 0.4, 3.0
+    centered = replace(mixture(), centers=np.zeros((3, 1)))
+    for prior in (mixture(), centered):
+        z, d = 0.4, 3.0
 
-    def density(x):
-        parts = prior.weights * norm.pdf(x, prior.centers[:, 0], np.sqrt(prior.values[:, 0]))
-        return parts.sum() * norm.pdf(z, x, d**-0.5)
+        def density(x, prior=prior):
+            parts = prior.weights * norm.pdf(x, prior.centers[:, 0], np.sqrt(prior.values[:, 0]))
+            return parts.sum() * norm.pdf(z, x, d**-0.5)
 
-    total, first, second = (quad(lambda x, m=m: x**m * density(x), -20, 20)[0] for m in range(3))
-    belief = prior.posterior(np.array([[z]]), np.array([d]))
-    assert belief.mean[0, 0] == pytest.approx(first / total, rel=1e-6)
+        total, first, second = (
+            quad(lambda x, m=m, f=density: x**m * f(x), -20, 20)[0] for m in range(3)
+        )
+        belief = prior.posterior(np.array([[z]]), np.array([d]))
+        assert belief.mean[0, 0] == pytest.approx(first / total, rel=1e-6)
+        logs = prior.log_densities(np.array([[z]]), np.array([d]))
+        assert log_sum(logs)[0] - 0.5 * np.log(2 * np.pi) == pytest.approx(np.log(total), rel=1e-6)
     variance = second / total - (first / total) ** 2
     assert belief.variance[0, 0] == pytest.approx(variance, rel=1e-6)
     assert belief.total[0, 0] == pytest.approx(d * variance, rel=1e-6)
-    logs = prior.log_densities(np.array([[z]]), np.array([d]))
-    assert log_sum(logs)[0] - 0.5 * np.log(2 * np.pi) == pytest.approx(np.log(total), rel=1e-6)
 
 
-def test_points_are_a_mixture_without_width():
-    rng = np.random.default_rng(1)
-    atoms, weights = rng.standard_normal((4, 2)), np.full(4, 0.25)
-    narrow = Mixture(weights, atoms, np.full((4, 2), 1e-12), np.tile(np.eye(2), (4, 1, 1)))
-    z, d = observed(gaussian, n=20)
-    ours, theirs = Points(weights, atoms).posterior(z, d), narrow.posterior(z, d)
-    for mine, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(mine, other, atol=1e-8)
+def test_a_center_that_was_fitted_has_an_error():
+    """All rows are the center. It is known as precisely as the mean of so many rows."""
+    d = np.random.default_rng(0).uniform(4.0, 12.0, 50)
+    prior = Mixture(np.ones(1), np.full((1, 1), 2.0), np.full((1, 1), 1e-12), np.ones((1, 1, 1)))
+    belief = prior.posterior(np.full((50, 1), 2.0), d)
+    np.testing.assert_allclose(belief.variance, 1.0 / d.sum(), rtol=1e-6)
+
+
+def test_weights_are_the_likeliest():
+    prior, (z, d) = mixture(2), observed(three_groups)
+    logs = prior.log_densities(z, d) - np.log(prior.weights)
+    weights = best_weights(logs)
+    assert weights.sum() == pytest.approx(1.0)
+    # Optimality: no part's mean density ratio exceeds one, those in use have exactly one.
+    ratios = np.exp(logs - log_sum(logs + np.log(np.maximum(weights, 1e-300)))[:, None]).mean(
+        axis=0
+    )
+    assert np.all(ratios < 1.001)
+    np.testing.assert_allclose(ratios[weights > 1e-3], 1.0, atol=1e-3)
 
 
 def test_every_em_step_raises_the_likelihood():
@@ -113,7 +130,7 @@ def test_the_family_is_that_of_the_draw(draw, family):
     found = learn_prior(*observed(draw))
     assert found.family == family
     if family == "groups":
-        assert len(found.prior.weights) == 3
+        assert len(found.mixture.weights[found.parts_of("groups")]) == 3
 
 
 def test_a_gaussian_prior_wins_on_gaussian_rows_for_most_draws():
@@ -169,11 +186,10 @@ def test_permuted_rows_give_permuted_results():
     )
 
 
-def test_components_below_the_noise_are_left_out():
+def test_components_below_the_noise_cost_next_to_nothing():
     data, engine, noise, _ = known_noise()
     start = low_rank_step(engine, noise.row, noise.col, 6, center=True, max_sweeps=50)
     learned = learn_signal(engine, noise, start)
-    assert learned.rank == 2
     error = np.linalg.norm(learned.left @ learned.right.T - data.signal)
     plain = np.linalg.norm(start.left @ start.right.T - data.signal)
     assert error < 1.01 * plain
