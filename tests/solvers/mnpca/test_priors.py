@@ -51,8 +51,8 @@ def mostly_zero(rng, n, k):
 
 def test_posterior_of_a_mixture_is_the_integral():
     centered = replace(mixture(), centers=np.zeros((3, 1)))
+    z, d = 0.4, 3.0
     for prior in (mixture(), centered):
-        z, d = 0.4, 3.0
 
         def density(x, prior=prior):
             parts = prior.weights * norm.pdf(x, prior.centers[:, 0], np.sqrt(prior.values[:, 0]))
