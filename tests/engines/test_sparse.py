@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.fixture(scope="module")
 def matrix():
     """Make a matrix of which a fifth is not zero."""
-    Y = make_paper_small(c=8, seed=1, n_samples=200, n_features=40).Y
+    Y = make_paper_small(c=8, seed=1, n_samples=120, n_features=30).Y
     return np.maximum(Y - np.quantile(Y, 0.8), 0.0)
 
 
@@ -67,7 +67,7 @@ def test_entries_that_are_stored_twice_are_added_up(matrix):
 def test_what_sparse_data_cannot_have(matrix, kind):
     stored = sp.csr_array(matrix)
     with pytest.raises(ValueError, match=r"row_covariates cannot be combined with sparse data"):
-        kind(2).fit(stored, row_covariates=np.arange(200.0))
+        kind(2).fit(stored, row_covariates=np.arange(120.0))
     stored.data[3] = np.nan
     with pytest.raises(ValueError, match=r"contains NaN.*toarray"):
         kind(2).fit(stored)
