@@ -22,7 +22,7 @@ from mnpca.engines.gram import (
     FactorGram,
     FormedGram,
     add_sparse_blocks,
-    component_pairs,
+    blocks_of_entries,
     sparse_entries,
 )
 from mnpca.engines.rows import Rows, Where, block_rows
@@ -291,7 +291,7 @@ class SparseGram(FactorGram):
         return self._products(i, j) + sparse_entries(self.extra, i, j)
 
     def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
-        flat = self._products(*component_pairs(order, bounds, offsets))
+        flat = blocks_of_entries(self._products, order, bounds, offsets)
         add_sparse_blocks(self.extra, order, bounds, offsets, flat)
         return flat
 
