@@ -115,7 +115,8 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     evidence_ : float
         Evidence of the fit, by which everything was compared; see Notes.
     candidates_ : list of dict
-        The ends of the search: name, components, evidence and edges of each.
+        The ends of the search: name, components, evidence, ``group_gain`` (what groups of rows
+        and columns add to it, where two ends compete) and edges of each.
     rank_path_ : list of dict or None
         For every rank that was looked at on the trail that won: ``n_components`` and the highest
         ``evidence``. None where X has missing values.
@@ -184,6 +185,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     each of E edges with m observations and ``log C(Q, E)`` for their choice among Q pairs, less
     the price of unequal variances as draws from a common distribution. The search comes from
     both ends, networks first and signal first; it drops components as long as the evidence rises.
+    Where the best two ends differ, what groups of rows or columns add to it counts, too.
 
     Examples
     --------

@@ -31,11 +31,16 @@ MANY, MANY_WITH_NETWORK = 2, 20
 
 @dataclass(frozen=True)
 class Candidate:
-    """The end of one stage of the search."""
+    """The end of one stage of the search.
+
+    `group_gain` is what groups among rows and columns add to the evidence. It is asked where two
+    ends of the search compete; 0 elsewhere.
+    """
 
     name: str
     n_components: int
     evidence: float
+    group_gain: float
     n_row_edges: int
     n_col_edges: int
 
@@ -261,6 +266,7 @@ def as_fit(
                 name,
                 end.posterior.rank,
                 end.evidence + constant,
+                search.gains.get(name, 0.0),
                 end.noise.row.n_edges,
                 end.noise.col.n_edges,
             )

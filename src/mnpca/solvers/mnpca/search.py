@@ -8,7 +8,7 @@ import numpy as np
 from mnpca._typing import FloatArray
 from mnpca.engines.base import Engine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures
+from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures, structure_of
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.joint_start import joint_start
@@ -126,20 +126,27 @@ class Search:
         """Compare the best iterate with simpler noise on one side at a time, at its rank.
 
         Returns the iterate, or the simpler one where that has more evidence, and for rows and for
-        columns how much the evidence falls with each simpler structure. Only sides that are left
-        to the evidence are looked at.
+        columns how much the evidence falls with each structure that was not taken. Only sides that
+        are left to the evidence are looked at.
         """
         losses: tuple[dict[Structure, float], dict[Structure, float]] = ({}, {})
         asked = (self.settings.row_structure, self.settings.col_structure)
         for axis, allowed in enumerate(asked):
             if allowed != "auto":
                 continue
-            for simpler in simpler_structures(best.noise.col if axis else best.noise.row):
+            side = best.noise.col if axis else best.noise.row
+            structure, seen = structure_of(side), {structure_of(side): best.evidence}
+            for simpler in simpler_structures(side):
                 noise = simpler_noise(self.engine, best.posterior, best.noise, axis, simpler)
                 rival = self._with_signal(noise, best.posterior.rank, best)
-                losses[axis][simpler] = best.evidence - rival.evidence
+                seen[simpler] = rival.evidence
                 if rival.evidence > best.evidence:
-                    best = self.polished(rival)
+                    best, structure = self.polished(rival), simpler
+            losses[axis].update(
+                (other, seen[structure] - value)
+                for other, value in seen.items()
+                if other != structure
+            )
         return best, losses
 
     def ending(self, trail: str) -> tuple[bool, float]:
