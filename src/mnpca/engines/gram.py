@@ -111,7 +111,9 @@ class FormedGram:
     def of(cls, products: Array) -> "FormedGram":
         """Make products symmetric to the last bit."""
         products = astype(products, "float64")
-        return cls((products + products.T) / 2)
+        products = products + products.T
+        products *= 0.5
+        return cls(products)
 
     @property
     def size(self) -> int:
