@@ -55,6 +55,15 @@ class Edges:
     standard_error, p, q : float arrays or None
         Of the partial correlations; None where the edges are those of the fit. An edge that was
         found by its test and is none of the fit's has the precision 0.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> edges = mnpca.diagnostics.network_edges(model, "columns")
+    >>> len(edges.strongest(5)), int(edges.degree().sum()) == 2 * len(edges)
+    (5, True)
     """
 
     first: np.ndarray
@@ -87,6 +96,14 @@ def learned_groups(model: Any, side: str) -> Any:
     """Return the group of every row or column, named by its number; None where none was learned.
 
     The largest group is number 1.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> mnpca.diagnostics.learned_groups(model, "rows") is None
+    True
     """
     groups = getattr(model, "priors_", {}).get(side, {}).get("groups")
     if groups is None:
@@ -95,7 +112,17 @@ def learned_groups(model: Any, side: str) -> Any:
 
 
 def named_rows(model: Any, X: Any) -> Any:
-    """Give an array the column names of the training data, which ``transform`` compares."""
+    """Give an array the column names of the training data, which ``transform`` compares.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2).fit(pd.DataFrame(data.Y).add_prefix("gene "))
+    >>> mnpca.diagnostics.named_rows(model, data.Y).columns[0]
+    'gene 0'
+    """
     if not hasattr(model, "feature_names_in_"):
         return X
     import pandas as pd
@@ -104,7 +131,16 @@ def named_rows(model: Any, X: Any) -> Any:
 
 
 def network_edges(model: Any, side: Any) -> Edges:
-    """Return the edges of a noise network, sorted by the size of the partial correlation."""
+    """Return the edges of a noise network, sorted by the size of the partial correlation.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> len(mnpca.diagnostics.network_edges(model, "columns"))
+    13
+    """
     precision = side_precision(model, side)
     first, second, entries, values = precision_edges(precision)
     order = np.lexsort((second, first, -np.abs(values)))
@@ -113,7 +149,16 @@ def network_edges(model: Any, side: Any) -> Edges:
 
 
 def shown_rate(model: Any) -> float | None:
-    """Return the false discovery rate of the network to show, None where there are no tests."""
+    """Return the false discovery rate of the network to show, None where there are no tests.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> mnpca.diagnostics.shown_rate(model) is None  # MNPCA tests its edges, others do not
+    True
+    """
     return None if getattr(model, "edge_tests_", None) is None else SHOWN_RATE
 
 
@@ -121,6 +166,15 @@ def tested_edges(model: Any, side: Any, fdr: float | None) -> Edges:
     """Return the tested edges with a false discovery rate; None gives the fit's edges.
 
     Tested edges too are sorted by the size of the partial correlation.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.MNPCA(n_components=2).fit(data.Y)
+    >>> edges = mnpca.diagnostics.tested_edges(model, "columns", fdr=0.05)
+    >>> bool((edges.q <= 0.05).all())
+    True
     """
     if fdr is None:
         return network_edges(model, side)
@@ -147,6 +201,15 @@ def communities(edges: Edges) -> IntArray:
     """Return the community of each item: densely joined groups, the largest numbered 0.
 
     Louvain's method on the sizes of the partial correlations; items without an edge get -1.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> edges = mnpca.diagnostics.network_edges(model, "columns")
+    >>> mnpca.diagnostics.communities(edges).shape
+    (20,)
     """
     import networkx as nx
 
@@ -163,7 +226,15 @@ def communities(edges: Edges) -> IntArray:
 
 
 def network_order(community: IntArray, labels: Any = None) -> IntArray:
-    """Return the order of items that shows blocks: by label if given, then by community."""
+    """Return the order of items that shows blocks: by label if given, then by community.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mnpca.diagnostics import network_order
+    >>> network_order(np.array([1, 0, -1, 0])).tolist()
+    [1, 3, 0, 2]
+    """
     last = np.where(community < 0, community.max(initial=0) + 1, community)
     if labels is None:
         return np.lexsort((np.arange(len(last)), last))
@@ -238,6 +309,15 @@ def training_view(model: Any, X: Any) -> tuple[Any, FloatArray]:
         One of the package's estimators of a low-rank signal and two noise networks.
     X : array-like of shape (n, p)
         The matrix that it was fitted to.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> model, Y = mnpca.diagnostics.training_view(model, data.Y.tolist())
+    >>> type(Y).__name__, Y.shape
+    ('ndarray', (30, 20))
     """
     check_is_fitted(model)
     if not hasattr(model, "row_precision_"):
@@ -293,6 +373,13 @@ class Correlations:
         sqrt(n) + sqrt(p), by the Marchenko-Pastur law, if it is white.
     shape : tuple of int
         Shape (n, p) of the matrix they were taken of.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> mnpca.diagnostics.correlations(data.Y).share_above("rows") > 0.0027
+    True
     """
 
     row_correlations: np.ndarray
@@ -314,6 +401,13 @@ def correlations(matrix: FloatArray) -> Correlations:
     """Take the signs of correlation of a matrix.
 
     A matrix with more than 2000 rows or columns is thinned to so many at even distances.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> mnpca.diagnostics.correlations(data.Y).column_correlations.shape
+    (190,)
     """
     rows, columns = (np.linspace(0, q - 1, min(q, LARGEST)).astype(int) for q in matrix.shape)
     matrix = matrix[np.ix_(rows, columns)]
@@ -345,6 +439,15 @@ class Scree:
         Of the centered data, divided by the same edge and by the noise's root mean square.
     n_components : int
         Number of components the fit kept.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> scree = mnpca.diagnostics.scree(model, data.Y)
+    >>> scree.n_components, scree.generalized.shape == scree.plain.shape
+    (2, True)
     """
 
     generalized: np.ndarray
@@ -353,7 +456,16 @@ class Scree:
 
 
 def scree(model: Any, X: Any, *, count: int = 20) -> Scree:
-    """Return the leading `count` singular values of the training data, plain and generalized."""
+    """Return the leading `count` singular values of the training data, plain and generalized.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> mnpca.diagnostics.scree(model, data.Y, count=3).generalized.shape
+    (3,)
+    """
     X = np.asarray(X, dtype=float)
     count = min(count, *X.shape)
     edge = np.sqrt(X.shape[0]) + np.sqrt(X.shape[1])

@@ -14,7 +14,14 @@ __all__ = ["edge_recovery", "nmi", "psnr", "rmse"]
 
 
 def rmse(estimate: Any, truth: Any) -> float:
-    """Root mean squared error, ``sqrt(mean((estimate - truth)^2))``."""
+    """Root mean squared error, ``sqrt(mean((estimate - truth)^2))``.
+
+    Examples
+    --------
+    >>> from mnpca.metrics import rmse
+    >>> rmse([[1.0, 3.0]], [[1.0, 1.0]]) == 2**0.5
+    True
+    """
     estimate, truth = _alike(estimate, truth)
     return float(np.sqrt(np.mean((estimate - truth) ** 2)))
 
@@ -42,6 +49,12 @@ def nmi(scores: Any, labels: Any, *, n_init: int = 20, random_state: RandomState
 
     Each of `n_init` k-means runs (one random start each, as many clusters as labels) gives one
     value with the geometric mean of the entropies; their mean is returned, as in the paper.
+
+    Examples
+    --------
+    >>> from mnpca.metrics import nmi
+    >>> nmi([[0.0], [0.1], [9.0], [9.1]], [0, 0, 1, 1])
+    100.0
     """
     rng = check_random_state(random_state)
     n_clusters = len(np.unique(labels))

@@ -1,6 +1,7 @@
-"""The reference page lists every public name, and nothing else."""
+"""The reference page lists every public name, and nothing else; each has an example."""
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -59,6 +60,33 @@ def test_every_name_on_the_page_is_public():
     for module, name in listed_names():
         *path, last = f"{module}.{name}".split(".")
         assert (".".join(path), last) in public
+
+
+def test_every_public_name_has_an_example():
+    """`test_snippets` runs them."""
+    without = [
+        f"{module}.{name}"
+        for module, name in listed_names()
+        if callable(item := resolve(module, name))
+        and not re.search(r"Examples\n-+\n>>> ", inspect.getdoc(item))
+    ]
+    assert not without
+
+
+def test_every_method_of_an_estimator_is_shown():
+    """In a docstring, or on a page."""
+    root = PAGE.parents[1]
+    pages = "".join(page.read_text(encoding="utf-8") for page in (root / "docs").glob("*.md"))
+    source = "".join(file.read_text(encoding="utf-8") for file in root.glob("src/**/*.py"))
+    code = re.findall(r"```python\n.*?```", pages, re.DOTALL) + re.findall(r">>> .*", source)
+    estimators = [each for name in mnpca.__all__ if hasattr(each := getattr(mnpca, name), "fit")]
+    own = {
+        name
+        for estimator in estimators
+        for name, method in inspect.getmembers(estimator, callable)
+        if not name.startswith("_") and method.__module__.startswith("mnpca")
+    }
+    assert not {name for name in own if f".{name}(" not in "".join(code)}
 
 
 def test_the_package_gives_its_public_names():

@@ -179,6 +179,12 @@ def make_paper_large(p: int = 2000, seed: RandomState = 0) -> Bunch:
     -------
     Bunch
         Y, signal, labels, row_precision, col_precision.
+
+    Examples
+    --------
+    >>> from mnpca.datasets import make_paper_large
+    >>> make_paper_large(p=50).Y.shape
+    (1000, 50)
     """
     rng = check_random_state(seed)
     width = _width(p)
@@ -249,6 +255,12 @@ def make_two_swiss_rolls(
     Bunch
         Y (n_samples x 3), signal (without noise), labels, row_precision and col_precision (of
         the white noise; the identity where there is none).
+
+    Examples
+    --------
+    >>> from mnpca.datasets import make_two_swiss_rolls
+    >>> make_two_swiss_rolls(100, random_state=0).Y.shape
+    (100, 3)
     """
     if n_samples < 2:
         raise ValueError(f"n_samples must be at least 2, got {n_samples}.")

@@ -204,6 +204,12 @@ def sample_matrix_normal(
     Returns
     -------
     ndarray of shape (n, p)
+
+    Examples
+    --------
+    >>> from mnpca.datasets import chain_precision, sample_matrix_normal
+    >>> sample_matrix_normal(chain_precision(5, 0.4), chain_precision(4, 0.4)).shape
+    (5, 4)
     """
     rng = check_random_state(random_state)
     white = white_entries((row_precision.shape[0], col_precision.shape[0]), rng, noise)

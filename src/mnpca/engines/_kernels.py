@@ -129,12 +129,13 @@ def _spread(left, metric, i, sign, weighted):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def col_products(left, right, start, stop, out):
-    """Add ``sum_i y_i z_i'`` over the rows from `start` to `stop` of two CSR matrices to `out`."""
-    for i in range(start, stop):
+    """Add rows `start` to `stop` of ``Y'Z`` to `out`, both CSR matrices."""
+    for i in range(len(left[0]) - 1):
         for u in range(left[0][i], left[0][i + 1]):
-            target, weight = out[left[1][u]], left[2][u]
-            for v in range(right[0][i], right[0][i + 1]):
-                target[right[1][v]] += weight * right[2][v]
+            if start <= left[1][u] < stop:
+                target, weight = out[left[1][u]], left[2][u]
+                for v in range(right[0][i], right[0][i + 1]):
+                    target[right[1][v]] += weight * right[2][v]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)

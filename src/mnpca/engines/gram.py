@@ -5,7 +5,7 @@ what is computed of the rest.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,10 @@ from mnpca.engines.threads import slices
 
 #: Rows of a formed matrix that a search looks at in one go.
 STRIP = 1024
+#: Entries of blocks that are listed at a time: a list has several numbers for each of them.
+LISTED = 2**20
+
+Entries: TypeAlias = Callable[[IntArray, IntArray], FloatArray]
 
 
 class FactorGram:
@@ -107,7 +111,9 @@ class FormedGram:
     def of(cls, products: Array) -> "FormedGram":
         """Make products symmetric to the last bit."""
         products = astype(products, "float64")
-        return cls((products + products.T) / 2)
+        products = products + products.T
+        products *= 0.5
+        return cls(products)
 
     @property
     def size(self) -> int:
@@ -126,7 +132,7 @@ class FormedGram:
         return self._entries(i, j) + sparse_entries(self.extra, i, j)
 
     def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
-        flat = self._entries(*component_pairs(order, bounds, offsets))
+        flat = blocks_of_entries(self._entries, order, bounds, offsets)
         add_sparse_blocks(self.extra, order, bounds, offsets, flat)
         return flat
 
@@ -196,15 +202,18 @@ def sparse_entries(matrix: sp.csr_array | None, i: IntArray, j: IntArray) -> Flo
     return values
 
 
-def component_pairs(
-    order: IntArray, bounds: IntArray, offsets: IntArray
-) -> tuple[IntArray, IntArray]:
-    """Return the items (i, j) of every entry of the flat blocks of components."""
-    sizes = np.diff(bounds)
-    component = np.repeat(np.arange(len(sizes)), sizes**2)
-    place = np.arange(offsets[-1]) - offsets[component]
-    first, size = bounds[component], sizes[component]
-    return order[first + place // size], order[first + place % size]
+def blocks_of_entries(
+    entries: Entries, order: IntArray, bounds: IntArray, offsets: IntArray
+) -> FloatArray:
+    """Return the flat blocks of components from listed entries, some of them at a time."""
+    flat = np.empty(offsets[-1])
+    for part in slices(len(flat), LISTED):
+        place = np.arange(part.start, part.stop)
+        component = np.searchsorted(offsets, place, side="right") - 1
+        place -= offsets[component]
+        first, size = bounds[component], np.diff(bounds)[component]
+        flat[part] = entries(order[first + place // size], order[first + place % size])
+    return flat
 
 
 def add_sparse_blocks(
@@ -241,7 +250,7 @@ def large_in_tile(tile: Array, i0: int, j0: int, level: float) -> Pairs:
 def large_with_sparse(
     found: Pairs,
     matrix: sp.csr_array | None,
-    entries: Callable[[IntArray, IntArray], FloatArray],
+    entries: Entries,
     level: float,
     n_rows: int,
 ) -> Pairs:

@@ -22,16 +22,18 @@ from mnpca.engines.gram import (
     FactorGram,
     FormedGram,
     add_sparse_blocks,
-    component_pairs,
+    blocks_of_entries,
     sparse_entries,
 )
 from mnpca.engines.rows import Rows, Where, block_rows
-from mnpca.engines.threads import each, slices, stream
+from mnpca.engines.threads import each, slices
 
 #: Gram matrices of up to this many columns are formed.
 FORMED = 4096
 #: Pairs whose products one piece of work computes.
-PAIRS = 2**16
+PAIRS = 2**13
+#: Rows that are copied at a time.
+COPIED = 2**13
 
 
 class SparseRows(LazyRows):
@@ -141,10 +143,11 @@ class SparseEngine(RowsEngine):
         inner = long_left.T @ weighted
         if self.shape[1] <= FORMED:
             products = self._stored_products(row_precision)
-            products /= self._scale * self._scale[:, None]
-            products += long_right @ inner @ long_right.T + thin @ spread @ thin.T
-            products -= crossed @ long_right.T
-            products -= long_right @ crossed.T
+            products /= self._scale
+            products /= self._scale[:, None]
+            # Thin matrices side by side: one dense product of their size at a time.
+            factors, core = _factors(crossed, long_right, inner, thin, spread)
+            products += factors @ core @ factors.T
             return FormedGram.of(products)
         columns = sp.csr_array(self.matrix.T)
         engine = RowsEngine(SparseRows(columns, *self._given, by_row=True))
@@ -192,27 +195,23 @@ class SparseEngine(RowsEngine):
         return np.asarray(sum(each(partial, slices(self.shape[0], thin.ROWS))))
 
     def _stored_products(self, row_precision: Weights) -> FloatArray:
-        """Return ``S' A S``, some rows of ``A S`` at a time."""
+        """Return ``S' A S``, some rows of ``A S`` at a time; threads share its rows out."""
         n, p = self.shape
-        precision = _matrix(row_precision)
-
-        def partial(part: slice) -> FloatArray:
-            total = np.zeros((p, p))
-            weighted = sp.csr_array(precision[part] @ self.matrix)
-            some = _parts(self.matrix[part])
-            kernels.col_products(some, _parts(weighted), 0, part.stop - part.start, total)
-            return total
-
+        precision = _indexed_as(self.matrix, _matrix(row_precision))
         total = np.zeros((p, p))
-        for products in stream(partial, slices(n, max(thin.ROWS, n // 8))):
-            total += products
+        for part in slices(n, COPIED):
+            some = _parts(self.matrix[part])
+            weighted = _parts(sp.csr_array(precision[part] @ self.matrix))
+            cols = slices(p, max(p // 8, 1))
+            pieces = [(some, weighted, own.start, own.stop, total) for own in cols]
+            each(lambda piece: kernels.col_products(*piece), pieces)
         return total
 
     def _column_sums(self, function: Callable[[FloatArray, IntArray], FloatArray]) -> FloatArray:
         """Add up a function of stored values and their columns, some rows at a time."""
         indptr, indices, data = _parts(self.matrix)
         total = np.zeros(self.shape[1])
-        for part in slices(self.shape[0], thin.ROWS):
+        for part in slices(self.shape[0], COPIED):
             some = slice(indptr[part.start], indptr[part.stop])
             values, cols = data[some].astype(np.float64), indices[some]
             total += np.bincount(cols, function(values, cols), len(total))
@@ -220,7 +219,10 @@ class SparseEngine(RowsEngine):
 
 
 class SparseItems:
-    """Items with products ``c_i c_j s_i' B s_j + f_i' J f_j``: sparse s, thin f, scales c."""
+    """Items with products ``c_i c_j s_i' B s_j + f_i' J f_j``: sparse s, thin f, scales c.
+
+    With `mix` they are sparse mixtures of rows s, which are made when they are needed.
+    """
 
     def __init__(
         self,
@@ -229,40 +231,52 @@ class SparseItems:
         factors: FloatArray,
         core: FloatArray,
         scale: FloatArray,
+        mix: sp.csr_array | None = None,
     ):
         self.matrix, self.metric = matrix, metric
         self.factors, self.core = factors, core
         self.scale = scale
+        self.mix = mix
 
     def products(self, i: IntArray, other: "SparseItems", j: IntArray) -> FloatArray:
         """Return the products of items i with items j of others in the same metric."""
         order = np.argsort(i, kind="stable")
         first, second = i[order], j[order]
         values = np.empty(len(order))
-        matrices = [_parts(each) for each in (self.matrix, other.matrix, self.metric)]
+        metric = _parts(self.metric)
 
         def fill(part: slice) -> None:
-            kernels.pair_products(*matrices, first, second, part.start, part.stop, values)
             a, b = first[part], second[part]
-            values[part] *= self.scale[a] * other.scale[b]
-            values[part] += np.einsum("ij,ij->i", self.factors[a] @ self.core, other.factors[b])
+            (left, at), (right, to) = self._rows(a), other._rows(b)
+            found = values[part]
+            kernels.pair_products(left, right, metric, at, to, 0, len(a), found)
+            found *= self.scale[a] * other.scale[b]
+            found += np.einsum("ij,ij->i", self.factors[a] @ self.core, other.factors[b])
 
         each(fill, slices(len(order), PAIRS))
         result = np.empty(len(order))
         result[order] = values
         return result
 
+    def _rows(self, items: IntArray) -> tuple[Any, IntArray]:
+        """Return a CSR matrix that has the items, and where."""
+        if self.mix is None:
+            return _parts(self.matrix), items
+        used, place = np.unique(items, return_inverse=True)
+        return _parts(sp.csr_array(self.mix[used] @ self.matrix)), place
+
     def rescaled(self, weights: FloatArray) -> "SparseItems":
         """Return the items, each multiplied by its weight."""
         factors = self.factors * weights[:, None]
-        return SparseItems(self.matrix, self.metric, factors, self.core, self.scale * weights)
+        return SparseItems(
+            self.matrix, self.metric, factors, self.core, self.scale * weights, self.mix
+        )
 
     def mixed(self, mix: sp.csr_array) -> "SparseItems":
-        """Return sparse mixtures of the items."""
-        matrix = sp.csr_array(mix @ sp.diags_array(self.scale) @ self.matrix)
-        return SparseItems(
-            matrix, self.metric, mix @ self.factors, self.core, np.ones(mix.shape[0])
-        )
+        """Return sparse mixtures of the items, which are no mixtures themselves."""
+        weights = _indexed_as(self.matrix, mix @ sp.diags_array(self.scale))
+        factors, ones = mix @ self.factors, np.ones(mix.shape[0])
+        return SparseItems(self.matrix, self.metric, factors, self.core, ones, weights)
 
 
 class SparseGram(FactorGram):
@@ -291,7 +305,7 @@ class SparseGram(FactorGram):
         return self._products(i, j) + sparse_entries(self.extra, i, j)
 
     def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
-        flat = self._products(*component_pairs(order, bounds, offsets))
+        flat = blocks_of_entries(self._products, order, bounds, offsets)
         add_sparse_blocks(self.extra, order, bounds, offsets, flat)
         return flat
 
@@ -322,6 +336,13 @@ def _factors(
 
 def _matrix(precision: Weights) -> sp.csr_array:
     return precision if sp.issparse(precision) else sp.csr_array(sp.diags_array(precision))
+
+
+def _indexed_as(matrix: sp.csr_array, other: Any) -> sp.csr_array:
+    """Return another matrix with index arrays of the same type: a product copies none of them."""
+    other, kind = sp.csr_array(other), matrix.indices.dtype
+    indices = (other.indices.astype(kind), other.indptr.astype(kind))
+    return sp.csr_array((other.data, *indices), shape=other.shape)
 
 
 def _parts(matrix: sp.csr_array) -> tuple[IntArray, IntArray, FloatArray]:

@@ -58,7 +58,16 @@ def side_precision(model: Any, side: Any) -> Any:
 
 
 def item_names(model: Any, side: Any) -> list[str]:
-    """Names of the rows or columns of the training data; their numbers where it had none."""
+    """Names of the rows or columns of the training data; their numbers where it had none.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> mnpca.diagnostics.item_names(model, "columns")[:3]
+    ['0', '1', '2']
+    """
     attribute = {"rows": "sample_names_in_", "columns": "feature_names_in_"}.get(side, "")
     names = getattr(model, attribute, None)
     if names is None:

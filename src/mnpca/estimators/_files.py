@@ -181,7 +181,23 @@ def _check_names(model_class: type, params: dict[str, Any], attributes: dict[str
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that belongs to another fit: other data, class or parameters."""
+    """A checkpoint that belongs to another fit: other data, class or parameters.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "checkpoint.mnpca")
+    ...     _ = model.fit(data.Y, checkpoint=path)
+    ...     try:
+    ...         _ = model.fit(2 * data.Y, resume_from=path)
+    ...     except mnpca.CheckpointError:
+    ...         print("other data")
+    other data
+    """
 
 
 class ProgressMixin:

@@ -55,6 +55,14 @@ def write_graphml(model, side, path, *, fdr=None):
     """Write a noise network as GraphML, for Gephi, Cytoscape, igraph and others.
 
     Parameters are those of `to_networkx`.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> from mnpca.interop.networkx import write_graphml
+    >>> write_graphml(model, "columns", "columns.graphml")
     """
     import networkx as nx
 

@@ -44,6 +44,12 @@ def new_folder(path: PathLike, *, overwrite: bool = False) -> Iterator[Path]:
         The folder to be.
     overwrite : bool, default=False
         Replace the files that an earlier run wrote into `path`; others stay as they are.
+
+    Examples
+    --------
+    >>> from mnpca.io import new_folder
+    >>> with new_folder("results") as folder:
+    ...     _ = (folder / "note.txt").write_text("done")
     """
     # A link keeps pointing at the folder that the results go to.
     path = Path(os.path.realpath(path))
@@ -167,7 +173,13 @@ def _locked(folder: Path) -> Iterator[bool]:
 
 
 def check_folder(path: PathLike, *, overwrite: bool = False) -> None:
-    """Refuse an output folder that would hide or destroy something."""
+    """Refuse an output folder that would hide or destroy something.
+
+    Examples
+    --------
+    >>> from mnpca.io import check_folder
+    >>> check_folder("results to be")  # nothing is there
+    """
     path = Path(path)
     if path.is_file():
         raise DataError(f"the output {quoted(path, 200)} is a file; name a folder with -o.")
@@ -216,6 +228,11 @@ def write_csv(path: PathLike, header: Iterable[str], rows: Iterable[Sequence[Any
     """Write rows of names and numbers; names are made safe, numbers keep all their digits.
 
     The file appears complete or not at all.
+
+    Examples
+    --------
+    >>> from mnpca.io import write_csv
+    >>> write_csv("scores.csv", ["name", "PC1"], [["ann", 0.5], ["bob", -0.5]])
     """
     with atomic_write(path) as binary:
         out = io.TextIOWrapper(binary, "utf-8", errors="replace", newline="")

@@ -46,7 +46,17 @@ def exact_numbers(pandas: Any) -> dict[str, Any]:
 
 
 class DataError(ValueError):
-    """A data file that cannot be used, in one line that says why and what to do."""
+    """A data file that cannot be used, in one line that says why and what to do.
+
+    Examples
+    --------
+    >>> from mnpca.io import DataError, read_table
+    >>> try:
+    ...     read_table("nowhere.csv")
+    ... except DataError as error:
+    ...     print(error)
+    no such file: 'nowhere.csv'.
+    """
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,13 @@ class Table:
         What a person should know about how the file was read.
     row_numbers : ndarray of int or None
         Where each row stands in the file, counted from 1 as editors and spreadsheets do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mnpca.io import Table
+    >>> Table(np.ones((2, 3)), column_names=["a", "b", "c"]).transposed().row_names
+    ['a', 'b', 'c']
     """
 
     values: np.ndarray
@@ -186,14 +203,28 @@ def check_matrix(values: Any) -> FloatArray:
 
 
 def quoted(name: object, limit: int = 60) -> str:
-    """Show a name from the data in a message: one line, of bounded length."""
+    r"""Show a name from the data in a message: one line, of bounded length.
+
+    Examples
+    --------
+    >>> from mnpca.io import quoted
+    >>> quoted("two\nlines")
+    "'two lines'"
+    """
     text = " ".join(str(name).split())
     text = "".join(c if c.isprintable() else "?" for c in text)
     return f"'{text[:limit]}...'" if len(text) > limit else f"'{text}'"
 
 
 def listed(names: Iterable[object], limit: int = 5) -> str:
-    """Show the first few names of a list, and how many more there are."""
+    """Show the first few names of a list, and how many more there are.
+
+    Examples
+    --------
+    >>> from mnpca.io import listed
+    >>> listed("abc", limit=2)
+    "'a', 'b' and 1 more"
+    """
     names = list(names)
     shown = ", ".join(quoted(name) for name in names[:limit])
     return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

@@ -8,7 +8,15 @@ from mnpca._typing import FloatArray
 
 
 class LowRank(NamedTuple):
-    """A matrix ``left @ right.T`` kept as its factors, n x k and p x k."""
+    """A matrix ``left @ right.T`` kept as its factors, n x k and p x k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mnpca import LowRank
+    >>> LowRank(np.ones((2, 1)), np.array([[1.0], [3.0]])).dense().tolist()
+    [[1.0, 3.0], [1.0, 3.0]]
+    """
 
     left: FloatArray
     right: FloatArray

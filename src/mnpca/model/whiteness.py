@@ -26,7 +26,15 @@ EDGE_LEFT = 1.15
 
 
 class ModelCheckWarning(UserWarning):
-    """The residual of a fit is not the noise that the fitted model describes."""
+    """The residual of a fit is not the noise that the fitted model describes.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from mnpca import ModelCheckWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ModelCheckWarning)  # and fit here
+    """
 
 
 @dataclass(frozen=True)
@@ -132,7 +140,16 @@ def whiteness(
 def whiten(
     matrix: FloatArray, row_precision: sp.csr_array, col_precision: sp.csr_array
 ) -> FloatArray:
-    """Return ``Fa' M Fb`` with A = Fa Fa' and B = Fb Fb', white if M is MN(0, inv A, inv B)."""
+    """Return ``Fa' M Fb`` with A = Fa Fa' and B = Fb Fb', white if M is MN(0, inv A, inv B).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from mnpca.diagnostics import whiten
+    >>> whiten(np.ones((2, 2)), sp.diags_array([1.0, 4.0]), sp.eye_array(2)).tolist()
+    [[1.0, 1.0], [2.0, 2.0]]
+    """
     for precision in (row_precision, col_precision):
         precision = sp.csr_array(precision)
         white = np.sqrt(precision.diagonal())[:, None] * matrix
@@ -147,6 +164,12 @@ def marchenko_pastur(singular_values: FloatArray, shape: tuple[int, int]) -> Flo
 
     With m <= M the two dimensions and t = s^2 / M, the density of t is
     ``sqrt((t+ - t)(t - t-)) / (2 pi (m/M) t)`` between ``t± = (1 ± sqrt(m/M))^2``.
+
+    Examples
+    --------
+    >>> from mnpca.diagnostics import marchenko_pastur
+    >>> marchenko_pastur([9, 20, 31], (400, 100)).round(2).tolist()  # they lie between 10 and 30
+    [0.0, 0.06, 0.0]
     """
     small, large = sorted(shape)
     ratio = small / large

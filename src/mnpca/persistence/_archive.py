@@ -52,7 +52,19 @@ PLAIN_OBJECTS = (str, int, float, bool, type(None))
 
 
 class ModelFileError(ValueError):
-    """A file that is not a whole and readable mnpca file of the kind asked for."""
+    """A file that is not a whole and readable mnpca file of the kind asked for.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import mnpca
+    >>> _ = pathlib.Path("model.mnpca").write_text("something else")
+    >>> try:
+    ...     mnpca.load("model.mnpca")
+    ... except mnpca.ModelFileError:
+    ...     print("no model")
+    no model
+    """
 
 
 def write_document(path: PathLike, kind: str, version: str, content: dict[str, Any]) -> None:

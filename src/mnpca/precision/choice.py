@@ -25,7 +25,15 @@ GAMMA = {"bic": 0.0, "ebic": 0.5}
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Penalties tried, the criterion and the edges at each, the best penalty and its result."""
+    """Penalties tried, the criterion and the edges at each, the best penalty and its result.
+
+    Examples
+    --------
+    >>> from mnpca.precision import choose_penalty
+    >>> choice = choose_penalty([[1.0, 0.5], [0.5, 1.0]], n_samples=100)
+    >>> choice.n_edges.tolist()[:2], choice.result.precision.nnz
+    ([0, 1], 4)
+    """
 
     alphas: FloatArray
     criterion: FloatArray
@@ -72,6 +80,12 @@ def choose_penalty(
     ----------
     .. [1] Foygel, R. and Drton, M. (2010). Extended Bayesian information criteria for Gaussian
        graphical models. NeurIPS 23.
+
+    Examples
+    --------
+    >>> from mnpca.precision import choose_penalty
+    >>> choose_penalty([[1.0, 0.5], [0.5, 1.0]], n_samples=100).alpha < 0.5
+    True
     """
     S = check_covariance(S)
     if criterion not in GAMMA:
@@ -107,6 +121,14 @@ def criterion_along_path(
     """Return ``-logdet T + tr(S T) + edge_weight E`` for falling penalties, E edges, and the best.
 
     The path ends after ``patience`` values above the best one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mnpca.precision import criterion_along_path
+    >>> S, alphas = np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([0.5, 0.1])
+    >>> criterion_along_path(S, alphas, 0.05, penalize_diagonal=False, tol=1e-6).alpha
+    0.1
     """
     values: list[float] = []
     edges: list[int] = []

@@ -21,7 +21,17 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 class NotCertifiedError(ValueError):
-    """No solution could be certified: the problem has none, or rounding hides it."""
+    """No solution could be certified: the problem has none, or rounding hides it.
+
+    Examples
+    --------
+    >>> from mnpca import NotCertifiedError, sparse_precision
+    >>> try:
+    ...     _ = sparse_precision([[1.0, 1.0], [1.0, 1.0]], alpha=0.0)
+    ... except NotCertifiedError:
+    ...     print("no minimum")
+    no minimum
+    """
 
 
 def not_certified(gap_per_variable: float) -> NotCertifiedError:

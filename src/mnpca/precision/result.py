@@ -34,6 +34,13 @@ class PrecisionResult:
         Sweeps of the slowest connected component.
     labels : ndarray of shape (p,)
         Connected component of each variable.
+
+    Examples
+    --------
+    >>> from mnpca import sparse_precision
+    >>> result = sparse_precision([[1.0, 0.5], [0.5, 1.0]], alpha=0.1)
+    >>> result.covariance.round(3).tolist()
+    [[1.0, 0.4], [0.4, 1.0]]
     """
 
     precision: Any

@@ -91,6 +91,15 @@ def collect(
     -------
     dict
         A document of plain values; see `render`.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> document = mnpca.report.collect(model, data.Y, labels=data.labels, label_name="group")
+    >>> document["schema"]
+    2
     """
     check_is_fitted(model)
     if not hasattr(model, "components_"):

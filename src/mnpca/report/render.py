@@ -50,7 +50,16 @@ def write_report(model, X, path, **details):
 
 
 def render(document):
-    """Return the HTML of a document made by `collect`."""
+    """Return the HTML of a document made by `collect`.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> mnpca.report.render(mnpca.report.collect(model, data.Y))[:15]
+    '<!doctype html>'
+    """
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ValueError(f"not a report document of schema {SCHEMA}")
     return render_page("report.html.j2", document, *_SCRIPTS)
@@ -81,12 +90,31 @@ def render_page(template, document, *scripts):
 
 
 def save_content(document, path):
-    """Keep a report's document, so that the report can be rendered again."""
+    """Keep a report's document, so that the report can be rendered again.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> mnpca.report.save_content(mnpca.report.collect(model, data.Y), "report.json")
+    """
     write_text(path, json.dumps(document, allow_nan=False, ensure_ascii=False))
 
 
 def load_content(path):
-    """Read a document that `save_content` wrote."""
+    """Read a document that `save_content` wrote.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
+    >>> document = mnpca.report.collect(model, data.Y)
+    >>> mnpca.report.save_content(document, "report.json")
+    >>> mnpca.report.load_content("report.json") == document
+    True
+    """
     with open(path, encoding="utf-8") as stream:
         document = json.load(stream)
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
@@ -103,7 +131,13 @@ def _embeddable(document):
 
 
 def write_text(path, text):
-    """Write a text file whole or not at all."""
+    """Write a text file whole or not at all.
+
+    Examples
+    --------
+    >>> from mnpca.report import write_text
+    >>> write_text("note.txt", "one line")
+    """
     # Lone surrogates, as broken file names and cells can hold, become question marks.
     data = text.encode("utf-8", errors="replace")
     with atomic_write(path) as stream:

@@ -59,6 +59,15 @@ class Progress:
         Makes the state to resume from; called only when somebody wants to store it.
     most : int, default=None
         Iterations after which this stage ends at the latest, where that is known.
+
+    Examples
+    --------
+    >>> import mnpca
+    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
+    >>> told, model = [], mnpca.LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3)
+    >>> _ = model.fit(data.Y, callback=told.append)
+    >>> float(model.objective_history_[-1]) == told[-1].objective
+    True
     """
 
     stage: str
