@@ -29,10 +29,10 @@ TOO_ALIKE = 0.85
 FIRST_PARTNERS = 50
 #: Of fewer items than this most pairs correlate by way of others, even in a chain.
 FEW_ITEMS = 25
-#: Share of the weak edges that is dropped at once, and of all edges at least. A half of the weak
-#: ones loses .3 dB on grids and blocks; with these shares at most .1 is lost against dropping one
-#: at a time, which takes minutes where hundreds of items all correlate.
-WEAKEST, LEAST_DROPPED = 0.2, 0.05
+#: Share of the weak edges that is dropped at once: a half loses .3 dB on grids and blocks against
+#: one at a time, a fifth loses nothing. The last ones go together, as soon as they are fewer than
+#: this share of all edges: where hundreds of items all correlate, every loss makes others weak.
+WEAKEST, LAST = 0.2, 0.01
 #: Accuracy of the refit that shows which edges are weak.
 ROUGH = 1e-2
 #: At most this many rounds of add, refit, prune, refit.
@@ -278,10 +278,9 @@ def _refit_and_prune(
     """Fit on the pairs; drop the edges that gain too little, some at a time; fit again.
 
     Where many items correlate with each other, every edge is weak given the others, and dropping
-    all of them would lose what they explain together. So a fifth of them goes at once (a twentieth
-    of all edges, if that is more): those that are among the weakest of both their items. The
-    others take over what they explained. The fewer edges are left, the more each of them has to
-    gain for the same false discovery rate.
+    all of them would lose what they explain together. So a fifth of them goes at once, those that
+    are among the weakest of both their items, and the others take over what they explained. The
+    fewer edges are left, the more each of them has to gain for the same false discovery rate.
     """
     size = correlation.size
     i, j = pairs.i, pairs.j
@@ -295,10 +294,12 @@ def _refit_and_prune(
         if len(weak) == 0:
             return SupportFit(fit.support, values, correlation, fit)
         order = _rank_at_items(i[weak], j[weak], gain[weak], size).max(axis=0)
+        last = len(weak) < LAST * len(i)
         kept = np.ones(len(i), bool)
-        share = max(WEAKEST, LEAST_DROPPED * len(i) / len(weak))
-        kept[weak[order <= np.quantile(order, min(share, 1.0))]] = False
+        kept[weak if last else weak[order <= np.quantile(order, WEAKEST)]] = False
         i, j, values = i[kept], j[kept], values[kept]
+        if last:
+            return SupportFit(Support(size, i, j), values, correlation, fit)
 
 
 def _rank_at_items(i: IntArray, j: IntArray, strength: FloatArray, size: int) -> FloatArray:
