@@ -8,6 +8,8 @@ import pytest
 
 import mnpca
 
+QUICK = ("--noise", "diagonal", "--prior", "gaussian")
+
 
 def loaded(tmp_path, folder="out"):
     return mnpca.load(tmp_path / folder / "model.mnpca")
@@ -15,9 +17,9 @@ def loaded(tmp_path, folder="out"):
 
 def test_noise_robust_and_seed_are_python_s(run, csv, frame, tmp_path):
     arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out")
-    assert run(*arguments, "--noise", "diagonal", "--robust", "--seed", 3).code == 0
+    assert run(*arguments, *QUICK, "--robust", "--seed", 3).code == 0
     model = loaded(tmp_path)
-    same = mnpca.MNPCA(2, noise="diagonal", robust=True, random_state=3)
+    same = mnpca.MNPCA(2, noise="diagonal", prior="gaussian", robust=True, random_state=3)
     same.fit(frame.drop(columns="group"))
     np.testing.assert_allclose(model.components_, same.components_, rtol=1e-8)
     assert (model.noise, model.robust, model.random_state) == ("diagonal", True, 3)
@@ -40,6 +42,7 @@ def test_index_drop_and_columns(run, frame, tmp_path):
     table = frame.assign(plate=7.0, patient=np.arange(100, 140))
     table.to_csv(tmp_path / "data.csv", index=False)
     arguments = ("fit", "data.csv", "-k", 1, "--index", "patient", "--overwrite", "-o", "out")
+    arguments += QUICK
     assert run(*arguments, "--drop", "plate,group").code == 0
     model = loaded(tmp_path)
     assert list(model.sample_names_in_) == [str(i) for i in range(100, 140)]
@@ -61,7 +64,7 @@ def test_numbers_as_people_write_them(run, frame, tmp_path):
     written = values.map(lambda x: f"{x:,.1f} %".translate(str.maketrans(",.", ".,")))
     written.iloc[3, 4] = "n.d."
     written.to_csv(tmp_path / "data.csv", sep=";", encoding="utf-16")
-    arguments = ["fit", "data.csv", "-k", "2", "-o", "out"]
+    arguments = ["fit", "data.csv", "-k", "2", "-o", "out", *QUICK]
     for option in (["--strip", "%"], ["--decimal", ",", "--strip", "."], ["--na", "n.d."]):
         result = run(*arguments)
         assert result.code == 2
@@ -73,7 +76,7 @@ def test_numbers_as_people_write_them(run, frame, tmp_path):
     completed = pd.read_csv(tmp_path / "out" / "completed.csv", index_col=0).to_numpy()
     seen = ~np.isnan(expected)
     np.testing.assert_allclose(completed[seen], expected[seen])
-    options = arguments[6:]
+    options = arguments[10:]
     assert run("transform", "out", "data.csv", *options).code == 0
     scores, old = (
         pd.read_csv(tmp_path / name)["component_1"]
@@ -91,11 +94,13 @@ def test_covariates_are_matched_by_name(run, csv, frame, tmp_path, option):
     known["batch"] = rng.choice(["one", "two", "three"], len(names))
     known.sample(frac=1, random_state=0).to_csv(tmp_path / "known.csv")
     arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--scale")
+    arguments += ("--prior", "gaussian")
     result = run(*arguments, option, "known.csv")
     assert result.code == 0, result.err
     design = np.column_stack([known["age"], known["batch"] == "three", known["batch"] == "two"])
     spread = values.to_numpy().std(axis=0)
-    same = mnpca.MNPCA(2, random_state=0).fit(values / spread, **{f"{side}_covariates": design})
+    same = mnpca.MNPCA(2, prior="gaussian", random_state=0)
+    same.fit(values / spread, **{f"{side}_covariates": design})
     model = loaded(tmp_path)
     scores = pd.read_csv(tmp_path / "out" / "scores.csv")["component_1"]
     given = {"row_covariates": design} if side == "row" else {}
@@ -122,10 +127,11 @@ def test_covariates_without_names_go_by_order(run, frame, tmp_path):
     frame.drop(columns="group").to_csv(tmp_path / "data.csv", index=False)
     ages = np.random.default_rng(1).normal(size=(40, 1))
     np.savetxt(tmp_path / "age.csv", ages)
-    assert run("fit", "data.csv", "-k", 1, "--row-covariates", "age.csv", "-o", "out").code == 0
+    arguments = ("fit", "data.csv", "-k", 1, "--row-covariates", "age.csv")
+    assert run(*arguments, *QUICK, "-o", "out").code == 0
     np.testing.assert_allclose(loaded(tmp_path).row_covariates_, ages)
     np.savetxt(tmp_path / "age.csv", ages[:7])
-    result = run("fit", "data.csv", "-k", 1, "--row-covariates", "age.csv")
+    result = run(*arguments)
     assert "the file has 7 rows for 40 rows" in result.err
     result = run("fit", "data.csv", "--algorithm", "wasserstein", "--row-covariates", "age.csv")
     assert result.code == 2
@@ -141,7 +147,7 @@ def test_covariates_without_names_go_by_order(run, frame, tmp_path):
 )
 def test_what_is_probably_no_data_is_pointed_out(run, frame, tmp_path, change, words):
     change(frame.drop(columns="group")).to_csv(tmp_path / "data.csv")
-    result = run("fit", "data.csv", "-k", 1, "--json")
+    result = run("fit", "data.csv", "-k", 1, "--json", *QUICK)
     assert result.code == 0, result.err
     assert any(words in note for note in json.loads(result.out)["notes"])
 
@@ -150,7 +156,7 @@ def test_genes_in_rows_are_pointed_out(run, tmp_path):
     values = np.random.default_rng(0).normal(size=(120, 6))
     genes = [f"ABC{i}" for i in range(120)]
     pd.DataFrame(values, index=genes, columns=list("uvwxyz")).to_csv(tmp_path / "genes.csv")
-    result = run("fit", "genes.csv", "-k", 1)
+    result = run("fit", "genes.csv", "-k", 1, *QUICK)
     assert "pass --transpose" in result.out.replace("\n", " ")
 
 
@@ -166,7 +172,7 @@ def test_messages_count_rows_as_the_file_does(run, tmp_path):
 
 
 def test_transform_replaces_nothing_unasked(run, csv, tmp_path):
-    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
+    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out", *QUICK).code == 0
     (tmp_path / "mine.csv").write_text("precious")
     result = run("transform", "out", csv, "-o", "mine.csv")
     assert result.code == 2
@@ -177,7 +183,7 @@ def test_transform_replaces_nothing_unasked(run, csv, tmp_path):
 
 
 def test_overwrite_keeps_the_files_of_others(run, csv, tmp_path):
-    arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "link")
+    arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "link", *QUICK)
     (tmp_path / "disk").mkdir()
     (tmp_path / "link").symlink_to("disk")
     assert run(*arguments).code == 0

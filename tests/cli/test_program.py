@@ -32,7 +32,16 @@ def test_a_console_without_a_character_is_no_failure(csv, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     text = (tmp_path / csv).read_text(encoding="utf-8").replace("group", "Größe 温度", 1)
     (tmp_path / "温度.csv").write_text(text, encoding="utf-8")
-    process = start("fit", "温度.csv", "-k", "1", PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
+    process = start(
+        "fit",
+        "温度.csv",
+        "-k",
+        "1",
+        "--noise",
+        "diagonal",
+        PYTHONIOENCODING="cp1252",
+        PYTHONUTF8="0",
+    )
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, b"")
     assert b"Results in" in out

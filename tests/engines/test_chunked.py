@@ -28,14 +28,14 @@ def networks(size, n_pairs):
 @pytest.fixture(scope="module")
 def data():
     """Make three blocks of rows, with edges within and between them."""
-    n, p = 700, 60
+    n, p = 300, 30
     shuffled = np.random.default_rng(0).permutation(n)
     return make_paper_small(
         seed=5,
         n_samples=n,
         n_features=p,
-        row_precision=networks(n, 140)[shuffled][:, shuffled],
-        col_precision=networks(p, 10),
+        row_precision=networks(n, 60)[shuffled][:, shuffled],
+        col_precision=networks(p, 6),
     )
 
 
@@ -44,12 +44,28 @@ def in_memory(data):
     return MNPCA(2, noise="graph", prior="gaussian").fit(data.Y)
 
 
+def make_small_blocks(monkeypatch):
+    """Make blocks of 128 rows."""
+    monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(rows, "BLOCK", 128)
+    monkeypatch.setattr(dask_rows, "BLOCK", 128)
+
+
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Make blocks of 256 rows."""
-    monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(rows, "BLOCK", 256)
-    monkeypatch.setattr(dask_rows, "BLOCK", 256)
+    make_small_blocks(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def dask_data(data):
+    return da.from_array(data.Y, chunks=(120, 13))
+
+
+@pytest.fixture(scope="module")
+def dask_model(dask_data):
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        make_small_blocks(monkeypatch)
+        return MNPCA(2, noise="graph", prior="gaussian").fit(dask_data)
 
 
 @pytest.fixture
@@ -69,12 +85,16 @@ def assert_same_model(model, expected, tol=1e-4):
         assert abs(ours - theirs).max() <= tol * abs(theirs).max()
 
 
-def test_a_mapped_file_gives_the_numbers_of_memory(mapped, in_memory):
+def test_a_mapped_file_on_two_threads_gives_the_numbers_of_memory(mapped, in_memory, tmp_path):
+    """And so does a fit on one thread that goes on from a checkpoint of it."""
     assert isinstance(engine_for(mapped).rows, LazyRows)
-    model = MNPCA(2, noise="graph", prior="gaussian").fit(mapped)
+    model = MNPCA(2, noise="graph", prior="gaussian", n_jobs=2)
+    model.fit(mapped, checkpoint=tmp_path / "fit")
     assert_same_model(model, in_memory)
     np.testing.assert_allclose(model.objective_history_, in_memory.objective_history_, rtol=1e-6)
     assert model.noise_variance_ == pytest.approx(in_memory.noise_variance_, rel=1e-4)
+    again = MNPCA(2, noise="graph", prior="gaussian").fit(mapped, resume_from=tmp_path / "fit")
+    assert_same_model(again, in_memory)
 
 
 def test_blocks_of_the_usual_size_give_every_bit(data, in_memory, tmp_path):
@@ -86,27 +106,19 @@ def test_blocks_of_the_usual_size_give_every_bit(data, in_memory, tmp_path):
     np.testing.assert_array_equal(model.objective_history_, in_memory.objective_history_)
 
 
-@pytest.mark.parametrize("chunks", [(300, 60), (100, 13)])
-def test_a_dask_array_does_too_whatever_its_chunks(data, in_memory, small_blocks, chunks):
-    assert_same_model(
-        MNPCA(2, noise="graph", prior="gaussian").fit(da.from_array(data.Y, chunks=chunks)),
-        in_memory,
-    )
+def test_a_dask_array_does_too(dask_model, in_memory):
+    assert_same_model(dask_model, in_memory)
 
 
 def test_any_scheduler_of_dask_will_do(data):
     import dask
 
-    X = da.from_array(data.Y[:100], chunks=(40, 60))
-    expected = engine_for(X).standardized(np.zeros(60), 2.0).times(np.eye(60, 3))
+    X = da.from_array(data.Y[:100], chunks=(40, 30))
+    expected = engine_for(X).standardized(np.zeros(30), 2.0).times(np.eye(30, 3))
     with dask.config.set(scheduler="processes", num_workers=1):
-        engine = engine_for(X).standardized(np.zeros(60), 2.0)
-        np.testing.assert_array_equal(engine.times(np.eye(60, 3)), expected)
+        engine = engine_for(X).standardized(np.zeros(30), 2.0)
+        np.testing.assert_array_equal(engine.times(np.eye(30, 3)), expected)
     np.testing.assert_allclose(expected, data.Y[:100, :3] / 2.0, rtol=1e-6)
-
-
-def test_neither_do_threads_change_anything(mapped, in_memory):
-    assert_same_model(MNPCA(2, noise="graph", prior="gaussian", n_jobs=2).fit(mapped), in_memory)
 
 
 @pytest.mark.slow
@@ -114,7 +126,7 @@ def test_neither_do_threads_change_anything(mapped, in_memory):
 def test_a_cluster_gives_the_same_numbers_though_a_worker_is_killed(data):
     """Two worker processes; one is killed in the middle of the fit."""
     distributed = pytest.importorskip("distributed")
-    X = da.from_array(data.Y, chunks=(300, 30))
+    X = da.from_array(data.Y, chunks=(150, 15))
     quick = {"noise": "diagonal", "center": False, "prior": "gaussian"}
     model, expected = MNPCA(2, **quick), MNPCA(2, **quick)
     killed = []
@@ -137,23 +149,21 @@ def test_a_cluster_gives_the_same_numbers_though_a_worker_is_killed(data):
     assert_same_model(model, expected.fit(data.Y), tol=1e-6)
 
 
-def test_answers_of_a_dask_model_are_lazy(data, in_memory, tmp_path):
-    X = da.from_array(data.Y, chunks=(280, 15))
-    model = MNPCA(2, noise="graph", prior="gaussian").fit(X)
+def test_answers_of_a_dask_model_are_lazy(data, dask_data, dask_model, in_memory, tmp_path):
+    X, model = dask_data, dask_model
     signal, std = model.denoise(return_std=True)
     scores = model.transform(X)
     for lazy in (signal, std, scores, model.inverse_transform(scores), model.score_samples(X)):
         assert isinstance(lazy, da.Array)
-        assert lazy.chunks[0] == (280, 280, 140)
+        assert lazy.chunks[0] == (120, 120, 60)
     expected_scores = in_memory.transform(data.Y)
-    np.testing.assert_allclose(scores, expected_scores, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(std, in_memory.denoise(return_std=True)[1], rtol=1e-9)
+    close = {"rtol": 1e-5, "atol": 1e-4}
+    np.testing.assert_allclose(scores, expected_scores, **close)
+    np.testing.assert_allclose(std, in_memory.denoise(return_std=True)[1], **close)
     np.testing.assert_allclose(
-        model.inverse_transform(scores), in_memory.inverse_transform(expected_scores), atol=1e-8
+        model.inverse_transform(scores), in_memory.inverse_transform(expected_scores), **close
     )
-    np.testing.assert_allclose(
-        model.score_samples(X), in_memory.score_samples(data.Y), rtol=1e-6, atol=1e-4
-    )
+    np.testing.assert_allclose(model.score_samples(X), in_memory.score_samples(data.Y), atol=1e-3)
     assert model.score(X) == pytest.approx(in_memory.score(data.Y), rel=1e-6)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").denoise(), signal)
@@ -164,30 +174,24 @@ def test_answers_to_a_mapped_file_are_arrays(mapped, data, in_memory):
     np.testing.assert_allclose(in_memory.score_samples(mapped), in_memory.score_samples(data.Y))
 
 
-def test_a_fit_in_blocks_goes_on_from_a_checkpoint(mapped, in_memory, tmp_path):
-    MNPCA(2, noise="graph", prior="gaussian").fit(mapped, checkpoint=tmp_path / "fit")
-    again = MNPCA(2, noise="graph", prior="gaussian").fit(mapped, resume_from=tmp_path / "fit")
-    assert_same_model(again, in_memory)
-
-
 def test_parquet_through_dask(data, tmp_path, small_blocks):
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(data.Y, columns=[f"x{j}" for j in range(data.Y.shape[1])])
-    frame.to_parquet(tmp_path / "Y.parquet", row_group_size=250)
+    frame.to_parquet(tmp_path / "Y.parquet", row_group_size=110)
     X = dd.read_parquet(tmp_path / "Y.parquet").to_dask_array(lengths=True)
-    np.testing.assert_array_equal(engine_for(X).times(np.eye(60)), data.Y)
+    np.testing.assert_array_equal(engine_for(X).times(np.eye(30)), data.Y)
 
 
 def test_zarr_through_dask(data, tmp_path):
     pytest.importorskip("zarr")
-    da.from_array(data.Y[:100], chunks=(40, 60)).to_zarr(tmp_path / "Y.zarr")
+    da.from_array(data.Y[:100], chunks=(40, 30)).to_zarr(tmp_path / "Y.zarr")
     engine = engine_for(da.from_zarr(tmp_path / "Y.zarr"))
-    np.testing.assert_array_equal(engine.times(np.eye(60)), data.Y[:100])
+    np.testing.assert_array_equal(engine.times(np.eye(30)), data.Y[:100])
 
 
 def test_what_cannot_be_done_in_blocks_is_said(data):
-    X = da.from_array(data.Y[:50], chunks=(20, 60))
+    X = da.from_array(data.Y[:50], chunks=(20, 30))
     with pytest.raises(ValueError, match="unknown length"):
         MNPCA(2).fit(X[X[:, 0] > 0])
     with pytest.raises(TypeError, match="NumPy array"):
@@ -200,10 +204,11 @@ def test_what_cannot_be_done_in_blocks_is_said(data):
     model = MNPCA(2, noise="diagonal").fit(X)
     with pytest.raises(ValueError, match="NaN"):
         model.transform(holes).compute()
-    with pytest.raises(ValueError, match="expecting 60 features"):
+    with pytest.raises(ValueError, match="expecting 30 features"):
         model.transform(X[:, :10])
 
 
+@pytest.mark.filterwarnings("ignore::mnpca.ModelCheckWarning")
 def test_a_mapped_file_with_holes_or_covariates_is_taken_into_memory(data, tmp_path):
     Y = data.Y[:90].copy()
     Y[3, 4] = np.nan
@@ -218,6 +223,7 @@ def test_a_mapped_file_with_holes_or_covariates_is_taken_into_memory(data, tmp_p
     np.testing.assert_allclose(model.denoise(), expected.denoise(), atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::mnpca.ModelCheckWarning")
 def test_whole_numbers(data, tmp_path):
     counts = np.rint(10 * data.Y[:100]).astype(np.int64)
     np.save(tmp_path / "counts.npy", counts)
@@ -225,16 +231,16 @@ def test_whole_numbers(data, tmp_path):
     expected = MNPCA(2, **quick).fit(counts)
     for X in (
         np.load(tmp_path / "counts.npy", mmap_mode="r"),
-        da.from_array(counts, chunks=(25, 60)),
+        da.from_array(counts, chunks=(25, 30)),
     ):
-        half = np.full((60, 1), 0.5)
+        half = np.full((30, 1), 0.5)
         np.testing.assert_allclose(engine_for(X).times(half), counts @ half)
         model = MNPCA(2, **quick).fit(X)
         np.testing.assert_allclose(model.denoise(), expected.denoise(), rtol=1e-3, atol=1e-3)
 
 
 def test_a_wide_mapped_file_is_taken_into_memory(data, tmp_path):
-    np.save(tmp_path / "wide.npy", data.Y[:30])
+    np.save(tmp_path / "wide.npy", data.Y[:20])
     mapped = np.load(tmp_path / "wide.npy", mmap_mode="r")
     assert isinstance(engine_for(mapped).rows, ArrayRows)
 
@@ -245,9 +251,9 @@ def test_other_estimators_take_mapped_files_into_memory(mapped):
 
 
 def test_every_operation_in_uneven_blocks(data, monkeypatch):
-    """Blocks of 512 rows, the last one shorter, on two threads."""
+    """Blocks of 256 rows, the last one shorter, on two threads."""
     monkeypatch.setattr(rows, "BLOCK_BYTES", 1)
-    monkeypatch.setattr(rows, "BLOCK", 512)
+    monkeypatch.setattr(rows, "BLOCK", 256)
     Y = data.Y.astype(np.float32)
     rng = np.random.default_rng(1)
     left, right = rng.standard_normal((len(Y), 3)), rng.standard_normal((Y.shape[1], 3))
@@ -267,7 +273,7 @@ def test_every_operation_in_uneven_blocks(data, monkeypatch):
     np.testing.assert_array_equal(np.sort(key), np.sort(expected_key))
     np.testing.assert_array_equal(value[np.argsort(key)], expected.value[np.argsort(expected_key)])
     # The same entry twice, and one that is known already.
-    i, j = np.array([3, 3, 500]), np.array([690, 690, 691])
+    i, j = np.array([3, 3, 200]), np.array([290, 290, 291])
     for _ in range(2):
         np.testing.assert_array_equal(ours.entries(i, j), theirs.entries(i, j))
 

@@ -145,7 +145,7 @@ def test_results_live_where_the_data_do(put):
 )
 def test_likelihood_is_the_processor_s(put, params, monkeypatch):
     monkeypatch.setattr("mnpca.precision.newton.SMALL", 5)
-    data = make_paper_small(32, 1000, n_samples=24, n_features=16).Y
+    data = make_paper_small(32, 1000, n_samples=18, n_features=12).Y
     expected = LikelihoodMNPCA(2, **params).fit(data)
     found = LikelihoodMNPCA(2, **params).fit(put(data))
     assert found.objective_history_[-1] == pytest.approx(expected.objective_history_[-1], abs=1e-5)

@@ -168,7 +168,7 @@ def test_blocks_and_unequal_missingness():
     holes = np.random.default_rng(1).random(DATA.Y.shape) < np.linspace(0.0, 0.6, N)[:, None]
     holes[:25, :15] = True
     X = np.where(holes, np.nan, DATA.Y)
-    model = fit(MNPCA(2, noise="graph"), X)
+    model = fit(MNPCA(2, noise="graph", prior="gaussian"), X)
     filled, std = model.impute(return_std=True)
     assert error(filled, holes) < 0.7 * error(np.nanmean(X, axis=0), holes)
     assert 0.83 < coverage(filled, std, holes) < 0.96
@@ -192,7 +192,7 @@ def test_the_noise_network_helps():
 def test_rank_and_noise_are_chosen():
     data = make_paper_small(c=32, seed=1, n_samples=150, n_features=100, density=0.02)
     holes = np.random.default_rng(0).random(data.Y.shape) < 0.2
-    model = MNPCA().fit(np.where(holes, np.nan, data.Y))
+    model = MNPCA(prior="gaussian").fit(np.where(holes, np.nan, data.Y))
     assert model.n_components_ == 2
     assert all(side["structure"] == "graph" for side in model.noise_.values())
     assert model.model_check_["white"]
@@ -217,7 +217,7 @@ def test_networks_that_predict_better_are_taken():
     assert error(model.impute(), holes, X) < 1.02 * error(diagonal.impute(), holes, X)
     # The rank is what stands above the noise, unless it was given.
     assert np.all(model.singular_values_ > np.sqrt(100) + np.sqrt(8))
-    assert fit(MNPCA(4, noise="diagonal"), observed).n_components_ == 4
+    assert fit(MNPCA(4, noise="diagonal", prior="gaussian"), observed).n_components_ == 4
 
 
 def test_an_interrupted_choice_goes_on_to_the_same_result(tmp_path, monkeypatch):

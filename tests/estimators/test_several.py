@@ -212,6 +212,8 @@ def test_displays_of_several_matrices(data, model):
 
 
 def test_no_component_at_all():
-    model = MNPCA(0, noise="graph").fit(make_several_matrices(12, 10, 8, 0, random_state=1).Y)
+    model = MNPCA(0, noise="graph", prior="gaussian").fit(
+        make_several_matrices(12, 10, 8, 0, random_state=1).Y
+    )
     assert model.denoise().shape == (12, 10, 8)
     assert model.transform(np.ones((2, 10, 8))).shape == (2, 10, 0)

@@ -11,8 +11,7 @@ from tests.known import KnownNetworks, known_fit
 from mnpca import MNPCA
 from mnpca.diagnostics import network_edges
 from mnpca.report import collect, load_content, render, save_content, write_comparison
-from mnpca.report.content import describe_labels, short
-from mnpca.report.words import story
+from mnpca.report.content import describe_labels, short, story
 
 
 @pytest.fixture(scope="module")

