@@ -281,7 +281,7 @@ class Search:
             return walked or self.finished[stage.trail]
         equal = self.finished[EQUAL]
         if stage.trail == UNEQUAL:
-            return equal
+            return max(equal, self._from_sizes(equal), key=lambda start: start.evidence)
         if stage.trail == NETWORKS_FIRST:
             return self._with_signal(equal.noise, 0, equal)
         unequal = self.finished.get(UNEQUAL, equal)
@@ -290,6 +290,22 @@ class Search:
             return start
         noise, rank = joint_start(self.engine, start.noise, start.posterior)
         return self._with_signal(noise, self._given(rank), start)
+
+    def _from_sizes(self, equal: Iterate) -> Iterate:
+        """Return a start whose variances are the mean squares of rows and columns.
+
+        Where rows differ by decades, the components under equal variances are the noise of the
+        largest rows, and a search that begins with these does not get away from them.
+        """
+        nothing = self._with_signal(equal.noise, 0, equal)
+        noise = noise_step(
+            self.engine,
+            nothing.posterior,
+            nothing.noise,
+            *self.settings.structures(UNEQUAL),
+            self.memory,
+        )
+        return self._with_signal(noise, self.settings.rank, nothing)
 
     def _given(self, rank: int) -> int:
         """Return the rank that was asked for, or this one where none was."""
