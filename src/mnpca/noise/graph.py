@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
+from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.base import Gram, Pairs
 from mnpca.noise.significance import (
@@ -27,6 +28,8 @@ TOO_ALIKE = 0.85
 #: Most partners of an item in the first round. Correlations link everything with everything
 #: where a network is dense or long, and a refit of so many edges is slow; hardly any would stay.
 FIRST_PARTNERS = 50
+#: Most items of a connected component. The refit holds dense arrays of this size.
+LARGEST_COMPONENT = 4000
 #: Of fewer items than this most pairs correlate by way of others, even in a chain.
 FEW_ITEMS = 25
 #: Share of the weak edges that is dropped at once: a half loses .3 dB on grids and blocks against
@@ -107,7 +110,7 @@ def select_graph(
             break
         found = Pairs(found.i[passed], found.j[passed], found.value[passed])
         partners = min(most, FIRST_PARTNERS) if fit is None else most
-        pairs = limit_degree(_in_order(_with_edges(found, fit), size), size, partners)
+        pairs = _limited(_in_order(_with_edges(found, fit), size), size, partners)
         refitted = _refit_and_prune(correlation, pairs, fit, n_observations / screen.spread**2)
         settled = fit is not None and np.array_equal(
             np.sort(refitted.support.keys), np.sort(fit.support.keys)
@@ -260,6 +263,20 @@ def _in_order(pairs: Pairs, size: int) -> Pairs:
     """Sort the pairs: an engine may find them in any order, and the refit depends on it."""
     order = np.argsort(pairs.i * size + pairs.j)
     return Pairs(pairs.i[order], pairs.j[order], pairs.value[order])
+
+
+def _limited(pairs: Pairs, size: int, partners: int) -> Pairs:
+    """Keep the strongest partners of every item: so many, or half, until components are small."""
+    pairs = limit_degree(pairs, size, partners)
+    while partners > 1 and _largest_component(pairs, size) > LARGEST_COMPONENT:
+        partners //= 2
+        pairs = limit_degree(pairs, size, partners)
+    return pairs
+
+
+def _largest_component(pairs: Pairs, size: int) -> int:
+    links = sp.csr_array((np.ones(len(pairs.i)), (pairs.i, pairs.j)), shape=(size, size))
+    return int(np.bincount(label_components(links)).max())
 
 
 def limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
