@@ -322,6 +322,7 @@ class _LearnedFactor(_Factor):
             return FactorPrior("scales", zero=shares[:, SCALES <= NEGLIGIBLE].sum(axis=1))
         if float(shares.max(axis=1).mean()) < TOLD_APART:
             return FactorPrior("groups")
+        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
         return FactorPrior("groups", groups=shares[:, np.argsort(-shares.sum(axis=0))])
 
     def posterior(self, other_metric: FloatArray) -> FactorPosterior:
