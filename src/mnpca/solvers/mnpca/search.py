@@ -208,8 +208,6 @@ class Search:
 
     def group_gain(self, name: str) -> float:
         """Return what groups add to the evidence at the end of a stage."""
-        if self.settings.prior == "gaussian":
-            return 0.0
         if name not in self.gains:
             end = self.finished[name]
             self.gains[name] = group_gains(self.engine, end.noise, end.posterior)
