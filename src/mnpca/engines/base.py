@@ -8,6 +8,7 @@ arrays (a diagonal) or scipy CSR arrays, so that the solvers are the same for ev
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
@@ -75,6 +76,13 @@ class Gram(Protocol):
         ``i < l`` of the result will be asked for (``large_entries`` with ``n_rows=l``, and
         ``entries`` with ``i < l``). `extra` is in the new order; the old `extra` is left out.
         """
+
+
+def as_array(gram: Gram) -> FloatArray:
+    """Return all entries of a small Gram matrix, with `extra`."""
+    size = gram.size
+    ends = np.array([[0, size], [0, size**2]])
+    return gram.component_blocks(np.arange(size), *ends).reshape(size, size)
 
 
 @runtime_checkable

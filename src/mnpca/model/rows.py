@@ -146,12 +146,12 @@ def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
     left_over = lengths - np.einsum("ij,ij->i", scores @ gram, scores)
 
     def likelihood(model: RowModel) -> float:
-        distances, log_volume = _distances(lengths, projected, gram, 0.0, p, model)
+        distances, log_volume = _distances(lengths, projected, gram, p, model)
         return float(np.sum(_log_density(distances, log_volume, p, model.degrees_of_freedom)))
 
     best, floor = model, _smallest_variance(float(lengths.sum()), n * p)
     for _ in range(SCALE_STEPS):
-        distances, _ = _distances(lengths, projected, gram, 0.0, p, best)
+        distances, _ = _distances(lengths, projected, gram, p, best)
         v = _degrees_of_freedom(distances, p)
         weights = (v + p) / (v + distances)
         noise_variance = float(weights @ left_over) / (n * max(p - len(gram), 1))
@@ -240,7 +240,8 @@ def row_density(
     model: RowModel,
 ) -> FloatArray:
     """Log-density of `row_log_likelihood` from ``y'By``, ``y'BW``, ``W'BW`` and ``logdet B``."""
-    distances, log_volume = _distances(lengths, projected, gram, log_determinant, n_cells, model)
+    distances, log_volume = _distances(lengths, projected, gram, n_cells, model)
+    log_volume -= log_determinant
     return _log_density(distances, log_volume, n_cells, model.degrees_of_freedom)
 
 
@@ -248,18 +249,17 @@ def _distances(
     lengths: FloatArray,
     projected: FloatArray,
     gram: FloatArray,
-    log_determinant: float,
     n_cells: int,
     model: RowModel,
 ) -> tuple[FloatArray, float]:
-    """Return ``y' Sigma^-1 y`` of each row, and ``logdet Sigma``."""
+    """Return ``y' Sigma^-1 y`` of each row, and ``logdet Sigma + logdet B``."""
     values, vectors = np.linalg.eigh(model.score_covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     s2 = model.noise_variance
     gains, rotation = np.linalg.eigh(root.T @ gram @ root / s2)
     gains = np.maximum(gains, 0.0)
     explained = (projected @ (root @ rotation)) ** 2 @ (1.0 / (1.0 + gains)) / s2
-    log_volume = n_cells * math.log(s2) - log_determinant + float(np.log1p(gains).sum())
+    log_volume = n_cells * math.log(s2) + float(np.log1p(gains).sum())
     return (lengths - explained) / s2, log_volume
 
 
@@ -374,7 +374,7 @@ def predict_missing(rows: FloatArray, model: RowModel) -> tuple[FloatArray, Floa
             v, q = model.degrees_of_freedom, len(pattern.observed)
             lengths = np.einsum("ij,ji->i", values, pattern.times(values.T))
             products = (values @ weighted, seen.T @ weighted)
-            distances, _ = _distances(lengths, *products, 0.0, q, model)
+            distances, _ = _distances(lengths, *products, q, model)
             variances[cells] *= ((v + distances) / max(v + q - 2.0, 1.0))[:, None]
     return filled, variances
 

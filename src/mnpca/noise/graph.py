@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.base import Gram, Pairs
+from mnpca.engines.base import Gram, Pairs, as_array
 from mnpca.noise.significance import (
     MEDIAN_SQUARE,
     correlation_at,
@@ -157,10 +157,7 @@ class _Screen:
         size = self.correlation.size
         if size > min(FEW_ITEMS, self.n_observations // 4):
             return self._correlated()
-        block = self.correlation.component_blocks(
-            np.arange(size), *np.array([[0, size], [0, size**2]])
-        )
-        precision = np.linalg.inv(block.reshape(size, size) + np.diag(1.0 - self.own))
+        precision = np.linalg.inv(as_array(self.correlation) + np.diag(1.0 - self.own))
         scale = 1.0 / np.sqrt(np.diag(precision))
         i, j = np.triu_indices(size, 1)
         z = statistic(precision[i, j] * scale[i] * scale[j], self.n_observations - size + 2)

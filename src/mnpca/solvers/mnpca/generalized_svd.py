@@ -21,6 +21,14 @@ class GeneralisedSVD(NamedTuple):
     right: FloatArray
     mean: FloatArray | None
 
+    def leading(self, rank: int) -> "GeneralisedSVD":
+        """Return the first so many triples."""
+        return self._replace(
+            left=self.left[:, :rank],
+            singular_values=self.singular_values[:rank],
+            right=self.right[:, :rank],
+        )
+
 
 def generalized_least_squares_mean(engine: Engine, row_noise: AxisPrecision) -> FloatArray:
     """Return ``mu = Y'A1 / 1'A1``, the mean row under correlated rows."""

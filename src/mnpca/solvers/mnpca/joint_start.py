@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.base import Engine
+from mnpca.engines.base import Engine, as_array
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.variational import Posterior
@@ -46,8 +46,7 @@ def joint_start(engine: Engine, noise: NoiseModel, posterior: Posterior) -> tupl
     else:
         gram = engine.row_gram(left, right, noise.col.weights, left, nothing)
     size, m = min(n, p), max(n, p)
-    ends = np.array([[0, size], [0, size**2]])
-    covariance = gram.component_blocks(np.arange(size), *ends).reshape(size, size) / m
+    covariance = as_array(gram) / m
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-12 * np.trace(covariance) / size))
     network, rank = sparse_and_low_rank(
         covariance / scale / scale[:, None], np.sqrt(np.log(size) / m), np.sqrt(size / m)

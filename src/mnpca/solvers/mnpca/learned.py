@@ -85,7 +85,7 @@ def learn_signal(
     if prior == "gaussian" or detected == 0:
         return gaussian
     if detected < posterior.rank:  # nothing can be learned from the others
-        leading = _leading(posterior, detected)
+        leading = replace(posterior, svd=posterior.svd.leading(detected))
         rows, cols = _start(noise, leading)
         start = _exchange(engine, leading, rows, cols, GAUSSIAN_ROUNDS)
     only: Literal["groups"] | None = "groups" if prior == "mixture" else None
@@ -126,15 +126,6 @@ def _start(noise: NoiseModel, posterior: Posterior) -> tuple["_Factor", "_Factor
         assert posterior.right_factor is not None
         prior[k] = posterior.right_factor.prior[-1, -1]
     return rows, _Factor(noise.col, loadings, np.diag(prior), np.diag(spread))
-
-
-def _leading(posterior: Posterior, rank: int) -> Posterior:
-    """Return the same with so many components of the decomposition, for `_start`."""
-    left, values, right, _ = posterior.svd
-    leading = posterior.svd._replace(
-        left=left[:, :rank], singular_values=values[:rank], right=right[:, :rank]
-    )
-    return replace(posterior, svd=leading)
 
 
 def _exchange(

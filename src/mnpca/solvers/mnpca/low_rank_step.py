@@ -87,15 +87,15 @@ def leading_components(
     engine: Engine, noise: NoiseModel, posterior: Posterior, rank: int, max_sweeps: int = 20
 ) -> Posterior:
     """Return the posterior of the signal's leading components under the same noise."""
-    svd = posterior.svd
-    leading = svd._replace(
-        left=svd.left[:, :rank],
-        singular_values=svd.singular_values[:rank],
-        right=svd.right[:, :rank],
-    )
     total = engine.weighted_norm(noise.row.weights, noise.col.weights)
     return variational_step(
-        engine, noise.row, noise.col, leading, total, max_sweeps=max_sweeps, tol=1e-7
+        engine,
+        noise.row,
+        noise.col,
+        posterior.svd.leading(rank),
+        total,
+        max_sweeps=max_sweeps,
+        tol=1e-7,
     )
 
 

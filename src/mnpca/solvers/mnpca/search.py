@@ -380,6 +380,8 @@ class Search:
             packed |= iterate.pack(f"finished.{name}")
         for side, candidates in (("row", self.memory.row), ("col", self.memory.col)):
             packed |= {f"memory.{side}.{key}": value for key, value in vars(candidates).items()}
+        packed["gains.stage"] = "\n".join(self.gains)
+        packed["gains.value"] = np.array(list(self.gains.values()))
         packed["history.stage"] = "\n".join(entry[0] for entry in self.history)
         packed["history.numbers"] = np.array([entry[1:] for entry in self.history])
         packed["history.ranks"] = np.array(self.ranks, dtype=int)
@@ -403,6 +405,8 @@ class Search:
             candidates.complete = bool(state[f"memory.{side}.complete"])
             candidates.correlated = np.asarray(state[f"memory.{side}.correlated"])
             candidates.scored = np.asarray(state[f"memory.{side}.scored"])
+        gains = np.atleast_1d(state["gains.value"])
+        search.gains = dict(zip(_lines(state["gains.stage"]), map(float, gains), strict=True))
         numbers = np.asarray(state["history.numbers"]).reshape(-1, 3)
         stages = _lines(state["history.stage"])
         for stage, (iteration, value, change) in zip(stages, numbers, strict=True):
