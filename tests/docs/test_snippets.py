@@ -92,9 +92,8 @@ def test_python_blocks_run(page, monkeypatch):
         use_small_data(monkeypatch)
         code = [re.sub(r"\b(300|200)\b", lambda size: SMALLER[size[0]], each) for each in code]
     with warnings.catch_warnings():
-        if page.name != "README.md":  # fits of so small data may be rough
+        if page.name != "README.md":  # small data may not settle
             warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.simplefilter("ignore", mnpca.ModelCheckWarning)
         if "scanpy" in "".join(code):
             pytest.importorskip("scanpy")
             warnings.simplefilter("ignore")  # scanpy and umap warn about their own dependencies

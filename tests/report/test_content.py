@@ -11,7 +11,8 @@ from tests.known import KnownNetworks, known_fit
 from mnpca import MNPCA
 from mnpca.diagnostics import network_edges
 from mnpca.report import collect, load_content, render, save_content, write_comparison
-from mnpca.report.content import describe_labels, short, story
+from mnpca.report.content import describe_labels, short
+from mnpca.report.words import story
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
-"""What the solvers ask of the data matrix, written once for all kinds of rows; `engine_for`.
+"""What the solvers ask of the data matrix, written once for all kinds of rows.
 
 Memory beside the matrix is bounded by a block of rows and the thin arrays (n x k) where the rows
 are not in memory. Functions whose name begins with an underscore run where the rows are.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,75 +12,11 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
-from mnpca.engines.arrays import (
-    Array,
-    astype,
-    empty,
-    is_foreign_array,
-    namespace,
-    row_dots,
-    sparse_times,
-    to_numpy,
-)
-from mnpca.engines.base import Engine, Gram, Weights
+from mnpca.engines.arrays import Array, astype, empty, namespace, row_dots, sparse_times, to_numpy
+from mnpca.engines.base import Gram, Weights
 from mnpca.engines.gram import FactorGram, FormedGram
 from mnpca.engines.rows import BLOCK, ArrayRows, Rows, add_up
 from mnpca.engines.threads import slices
-
-
-def engine_for(matrix: Any) -> Engine:
-    """Return the engine that computes where the matrix is; an engine as it is.
-
-    A memory-mapped array and a dask array are read in blocks of rows.
-    """
-    if isinstance(matrix, Engine):
-        return matrix
-    if sp.issparse(matrix):
-        from mnpca.engines.sparse import SparseEngine
-
-        return SparseEngine(matrix)
-    return RowsEngine(_rows(matrix))
-
-
-def is_dask(array: Any) -> bool:
-    """Tell whether an array is a dask array, without importing dask."""
-    return type(array).__module__.startswith("dask.array")
-
-
-def reads_in_blocks(matrix: Any) -> bool:
-    """Tell whether a matrix is not in memory and should not be.
-
-    A mapped file with more columns than rows is taken into memory: blocks of rows do not help
-    there, and the Gram matrix of its columns would be larger than the file.
-    """
-    if is_dask(matrix):
-        return True
-    return isinstance(matrix, np.memmap) and matrix.ndim == 2 and len(matrix) >= matrix.shape[1]
-
-
-def _rows(matrix: Any) -> Rows:
-    """Return the rows of a matrix, as floating numbers; what they need is imported here."""
-    if is_dask(matrix):
-        from mnpca.engines.dask_rows import DaskRows
-
-        return DaskRows.of(matrix if _is_floating(matrix) else matrix.astype(np.float64))
-    if reads_in_blocks(matrix):
-        from mnpca.engines.file_rows import FileRows, as_given
-
-        mapped = FileRows(matrix)
-        return mapped if _is_floating(matrix) else mapped.kept(as_given, None, "float64")
-    if isinstance(matrix, np.ndarray):
-        dtype = matrix.dtype if matrix.dtype.kind == "f" else np.float64
-        return ArrayRows(np.ascontiguousarray(matrix, dtype=dtype))
-    if is_foreign_array(matrix):
-        from mnpca.engines.device_rows import DeviceRows
-
-        return DeviceRows(matrix)
-    raise TypeError(f"No engine for a matrix of type {type(matrix).__name__}. Use a NumPy array.")
-
-
-def _is_floating(matrix: Any) -> bool:
-    return matrix.dtype in (np.float32, np.float64)
 
 
 class RowsEngine:

@@ -1,8 +1,7 @@
 """What every estimator of the model offers once it is fitted."""
 
-import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,24 +12,26 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for, is_dask, reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array, to_numpy
+from mnpca.estimators._array_api import (
+    each_block,
+    log_likelihood,
+    low_rank_blocks,
+    on_host,
+    placed,
+    project,
+    training_moments,
+)
 from mnpca.estimators._edges import noise_graph
 from mnpca.estimators._files import ProgressMixin, SaveMixin
 from mnpca.estimators._input import (
     check_no_missing,
     check_output,
     check_scores,
-    each_block,
     floating_matrix,
-    log_likelihood,
-    low_rank_blocks,
     names_of_one,
-    on_host,
-    placed,
-    project,
     refuse_several,
     representable,
     stack,
-    training_moments,
     unstack,
     validate_outside,
     validate_rows_outside,
@@ -76,16 +77,6 @@ class MatrixNormalEstimator(
     _missing_allowed = False
     # Whether unseen rows may have scales of their own.
     _rows_differ_in_scale = False
-
-    # Parts of the documentation by the names that stand for them in a class's docstring.
-    _shared_docs: ClassVar[dict[str, str]] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if cls._shared_docs and cls.__doc__:
-            cls.__doc__ = inspect.cleandoc(cls.__doc__)
-            for name, text in cls._shared_docs.items():
-                cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", inspect.cleandoc(text))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

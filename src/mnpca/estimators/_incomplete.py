@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mnpca._typing import BoolArray, FloatArray, PathLike
 from mnpca.engines import is_dask
 from mnpca.engines.arrays import is_foreign_array
+from mnpca.estimators._array_api import on_host, place_results
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._input import on_host, place_results, representable, unstack
+from mnpca.estimators._input import representable, unstack
 from mnpca.model.effects import Covariates
 from mnpca.model.rows import RowModel, observed_log_likelihood, observed_scores, predict_missing
 from mnpca.solvers.missing import Incomplete, Outcome

@@ -1,5 +1,6 @@
 """What the estimators of the paper's algorithms share: one solver for complete matrices."""
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,12 @@ class PaperEstimator(NoiseEstimator):
     penalties, and returns a `mnpca.solvers.missing.refit.Solve`; and ``_warn_unless_converged()``.
     """
 
-    _shared_docs = SHARED_DOCS
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__doc__:
+            cls.__doc__ = inspect.cleandoc(cls.__doc__)
+            for name, text in SHARED_DOCS.items():
+                cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", inspect.cleandoc(text))
 
     def _estimate(
         self, X: Any, problem: Incomplete | None, report: Report, resume: State | None

@@ -14,21 +14,17 @@ import scipy.io
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, PathLike
+from mnpca.io._cells import as_text, is_data, table_from_cells, table_from_frame, to_number
 from mnpca.io._table import (
     MAX_FILE_BYTES,
     DataError,
     Reading,
     Table,
-    as_text,
     check_matrix,
     check_shape,
     exact_numbers,
-    is_data,
     listed,
     quoted,
-    table_from_cells,
-    table_from_frame,
-    to_number,
 )
 
 #: A sheet takes some fifty times its size in memory while it is read.

@@ -15,19 +15,16 @@ from typing import Any
 
 from mnpca._typing import PathLike
 from mnpca.io._binary import read_h5ad, read_mtx, read_npy, read_npz, read_parquet, read_sheet
+from mnpca.io._cells import check_header, is_data, table_from_cells, width_of
 from mnpca.io._table import (
     MAX_FILE_BYTES,
     MAX_LINE_BYTES,
     DataError,
     Reading,
     Table,
-    check_header,
     check_shape,
     exact_numbers,
-    is_data,
     quoted,
-    table_from_cells,
-    width_of,
 )
 
 #: Endings of programs that write CSV files, too.

@@ -6,8 +6,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca.diagnostics import item_names, shown_rate, tested_edges
 from mnpca.estimators._edges import compare_edges, side_tests
-from mnpca.report.content import short, versions
+from mnpca.report.content import short
 from mnpca.report.render import render_page, write_text
+from mnpca.report.words import versions
 
 #: Edges listed at most, of each kind.
 LISTED_EDGES = 100
