@@ -111,6 +111,9 @@ class Engine(Protocol):
     def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
         """Return the entries of the given rows and columns as a float64 array on the host."""
 
+    def columns(self, cols: IntArray) -> "Engine":
+        """Return an engine that holds the given columns."""
+
     def row_blocks(self) -> Iterator[FloatArray]:
         """Yield the rows in order as NumPy arrays of some rows each, in Y's own type."""
 

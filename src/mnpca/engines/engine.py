@@ -50,6 +50,9 @@ class RowsEngine:
         (found,) = self.rows.map_groups(_columns, cols, [rows])
         return np.asarray(found)
 
+    def columns(self, cols: IntArray) -> "RowsEngine":
+        return RowsEngine(self.rows.derived(len(cols), _pick, cols))
+
     def row_blocks(self) -> Iterator[FloatArray]:
         return self.rows.stream()
 
@@ -182,6 +185,10 @@ def _standardize(rows: Array, shared: tuple[Array, Array]) -> Array:
         values = (astype(rows[part, :], "float64") - offset) / scale
         scaled[part, :] = astype(values, "float32")
     return scaled
+
+
+def _pick(rows: Array, cols: IntArray) -> Array:
+    return rows[:, cols]
 
 
 def _columns(rows: Array, cols: IntArray) -> FloatArray:

@@ -106,10 +106,13 @@ class SparseEngine(RowsEngine):
     def standardized(self, offset: FloatArray, scale: FloatArray) -> "SparseEngine":
         return SparseEngine(self.matrix, offset, scale)
 
-    def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
+    def columns(self, cols: IntArray) -> "SparseEngine":
         offset, scale = (None if each is None else each[cols] for each in self._given)
-        part = SparseRows(sp.csr_array(self.matrix[rows][:, cols]), offset, scale)
-        return part.read(slice(None)).astype(np.float64)
+        return SparseEngine(self.matrix[:, cols], offset, scale)
+
+    def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
+        part = SparseEngine(self.matrix[rows], *self._given).columns(cols)
+        return part.rows.read(slice(None)).astype(np.float64)
 
     def times(self, right: FloatArray) -> FloatArray:
         right = right / self._scale[:, None]

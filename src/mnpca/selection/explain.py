@@ -18,7 +18,7 @@ _NAMES: dict[Structure, str] = {
 def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
     """Return the noise of each side: structure, edges, and what simpler structures would lose."""
     sides = {"rows": fit.row_noise, "columns": fit.col_noise}
-    return {
+    described = {
         name: {
             "structure": structure_of(side),
             "n_edges": side.n_edges,
@@ -27,6 +27,8 @@ def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
         }
         for (name, side), compared in zip(sides.items(), fit.comparisons, strict=True)
     }
+    described["columns"]["why"] += _dependence(fit)
+    return described
 
 
 def describe_priors(fit: MNPCAFit) -> dict[str, Any]:
@@ -92,6 +94,22 @@ def advice(residual: Whiteness, structures: tuple[Structure, Structure]) -> str:
         f"The residual is not white under the fitted noise: it holds {' and '.join(found)}. "
         f"{' or '.join(remedies).capitalize()}; otherwise take standard errors, edges and scores "
         "as rough."
+    )
+
+
+def _dependence(fit: MNPCAFit) -> str:
+    """Say that columns follow from others, and what that does to the network."""
+    count = len(fit.dependent)
+    if count == 0:
+        return ""
+    subject = (
+        "1 column is a linear combination"
+        if count == 1
+        else (f"{count} columns are linear combinations")
+    )
+    return (
+        f" {subject} of others: the signal and the rank are those without, and the network links "
+        "what is combined. Drop such columns to see the network of the rest."
     )
 
 

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from mnpca._typing import FloatArray
+from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import engine_for
 from mnpca.engines.base import Engine
 from mnpca.model.low_rank import LowRank, components_for_share, fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.noise.graph import graph_can_show
+from mnpca.solvers.mnpca.dependence import find_dependence
 from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.learned import learn_signal
@@ -82,6 +83,8 @@ class MNPCAFit:
         Relative change of the signal or of the noise level in that iteration.
     n_iter : int
         Outer iterations in all.
+    dependent : array of int
+        Columns that are linear combinations of others (see `find_dependence`).
     """
 
     mean: FloatArray
@@ -104,6 +107,7 @@ class MNPCAFit:
     converged: bool
     last_change: float
     n_iter: int
+    dependent: IntArray
 
     def denoised(self) -> FloatArray:
         """Return the posterior mean of the training matrix's signal, mean included."""
@@ -180,9 +184,13 @@ def fit_with(
     The second has the noise of the first and its `shown` leading components (all of them where
     `shown` is None or more than there are); below 1 it is a share, see `components_for_share`.
     """
-    standardized = StandardizedData.of(Y, settings.center, settings.col_structure)
+    given = engine_for(Y)
+    standardized = StandardizedData.of(given, settings.center, settings.col_structure)
     settings = replace(settings, center=standardized.center)
-    engine = standardized.engine
+    engine, dependence = standardized.engine, find_dependence(given)
+    if dependence is not None:
+        dependence = dependence.in_units(standardized.scale[:, 0])
+        engine = engine.columns(dependence.kept)
     if resume is not None and "todo" in resume:
         search = Search.unpack(engine, settings, resume)
     else:
@@ -202,9 +210,15 @@ def fit_with(
         learned = posterior
         if settings.prior is not None:
             learned = learn_signal(engine, best.noise, posterior, settings.prior)
-        return posterior_fields(learned, best.noise, standardized, posterior.svd)
+        if dependence is None:
+            return posterior_fields(learned, best.noise, standardized, posterior.svd)
+        whole = dependence.posterior(learned, best.noise.col)
+        noise = NoiseModel(best.noise.row, dependence.precision(best.noise.col))
+        right = dependence.expanded(posterior.svd.right)
+        return posterior_fields(whole, noise, standardized, posterior.svd._replace(right=right))
 
-    fit = as_fit(best, fields(best.posterior), comparisons, search, standardized)
+    dependent = np.zeros(0, int) if dependence is None else dependence.dependent
+    fit = as_fit(best, fields(best.posterior), comparisons, search, standardized, dependent)
     if shown is not None and 0 < shown < 1:
         shown = components_for_share(fit.singular_values, shown)
     if shown is None or shown >= best.posterior.rank:
@@ -247,6 +261,7 @@ def as_fit(
     comparisons: tuple[dict[Structure, float], dict[Structure, float]],
     search: Search,
     standardized: StandardizedData,
+    dependent: IntArray,
 ) -> MNPCAFit:
     """Express the best iterate in the units of the data."""
     posterior = best.posterior
@@ -278,6 +293,7 @@ def as_fit(
         converged=settled,
         last_change=last_change,
         n_iter=len(search.history),
+        dependent=dependent,
     )
 
 
