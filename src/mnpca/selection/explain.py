@@ -18,7 +18,7 @@ _NAMES: dict[Structure, str] = {
 def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
     """Return the noise of each side: structure, edges, and what simpler structures would lose."""
     sides = {"rows": fit.row_noise, "columns": fit.col_noise}
-    described = {
+    described: dict[str, Any] = {
         name: {
             "structure": structure_of(side),
             "n_edges": side.n_edges,

@@ -63,7 +63,7 @@ def test_what_is_no_exact_combination_stays():
 
 
 def test_precision_of_all_columns_keeps_the_covariance_of_some():
-    columns, weights, _ = combinations()
+    _, weights, _ = combinations()
     kept = AxisPrecision.from_precision(
         sp.csr_array(np.eye(30) + 0.3 * np.eye(30, k=1) + 0.3 * np.eye(30, k=-1))
     )
