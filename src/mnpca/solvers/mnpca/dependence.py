@@ -124,7 +124,7 @@ def find_dependence(engine: Engine) -> Dependence | None:
     deviations = block.std(axis=0)
     varies = deviations > 0.0
     deviations[~varies] = 1.0
-    triangle: FloatArray = np.linalg.qr(block / deviations, mode="r")
+    triangle = np.linalg.qr(block / deviations)[1]
     # Squared, what the columns before it leave of a column.
     rest = np.diag(triangle) ** 2 / len(rows)
     suspects = np.flatnonzero((rest < ROUNDING) & varies)
