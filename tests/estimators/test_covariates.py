@@ -136,16 +136,6 @@ def test_files_and_reports_keep_them(fitted, tmp_path):
     assert "report" in render(collect(model, X)).lower()
 
 
-def test_checkpoints_know_the_covariates(tmp_path):
-    path = tmp_path / "fit.ckpt"
-    estimator = clone(ESTIMATORS["mnpca"])
-    whole = fit(estimator, row_covariates=Z, checkpoint=path)
-    resumed = fit(clone(estimator), row_covariates=Z, resume_from=path)
-    assert np.array_equal(resumed.row_coef_, whole.row_coef_)
-    with pytest.raises(ValueError, match="other data"):
-        fit(clone(estimator), row_covariates=2 * Z, resume_from=path)
-
-
 def test_wrong_covariates_are_refused(estimator):
     with pytest.raises(ValueError, match="row_covariates must have a row for each of the 70 rows"):
         estimator.fit(X, row_covariates=Z[:-1])

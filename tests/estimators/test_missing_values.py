@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import mnpca
-import mnpca.estimators._files as progress_module
 from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.datasets import (
     chain_precision,
@@ -68,10 +67,6 @@ def error(filled, holes=HOLES, truth=DATA.Y):
 
 def coverage(filled, std, holes=HOLES, truth=DATA.Y):
     return np.mean(np.abs(filled - truth)[holes] < 1.6449 * std[holes])
-
-
-class Stopped(Exception):
-    pass
 
 
 def test_holes_are_filled_near_the_level_of_the_noise(name):
@@ -220,25 +215,6 @@ def test_networks_that_predict_better_are_taken():
     assert fit(MNPCA(4, noise="diagonal", prior="gaussian"), observed).n_components_ == 4
 
 
-def test_an_interrupted_choice_goes_on_to_the_same_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
-    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
-    X, reports = Y[:30, :20], []
-    whole = fit(MNPCA(prior="gaussian"), X, callback=reports.append)
-
-    def stop(progress):
-        reports.pop()
-        if len(reports) == 1:  # within the rounds of the networks that are to predict
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        fit(MNPCA(prior="gaussian"), X, callback=stop, checkpoint=tmp_path / "fit.ckpt")
-    resumed = fit(MNPCA(prior="gaussian"), X, resume_from=tmp_path / "fit.ckpt")
-    assert resumed.predictions_ == whole.predictions_
-    assert np.array_equal(resumed.impute(), whole.impute())
-    assert np.array_equal(resumed.objective_history_, whole.objective_history_)
-
-
 def test_no_component_and_outliers_with_holes():
     empty = fit(MNPCA(0, noise="diagonal"), Y)
     assert empty.impute() == pytest.approx(np.where(HOLES, empty.mean_, Y), abs=1e-6)
@@ -259,29 +235,6 @@ def test_names_files_report_and_single_precision(name, tmp_path):
     assert np.array_equal(again.impute(), model.impute())
     assert np.array_equal(again.transform(frame), model.transform(frame))
     assert "report" in render(collect(model, frame)).lower()
-
-
-@pytest.mark.parametrize("name", ["mnpca", "likelihood", "wasserstein"])
-def test_interrupted_fits_go_on_to_the_same_result(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
-    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
-    X, small = Y[:30, :20], clone(ESTIMATORS[name])
-    reports, path = [], tmp_path / "fit.ckpt"
-    whole = fit(clone(small), X, callback=reports.append)
-    for last in (len(reports) // 2, len(reports) - 1):
-        seen, heard = [], []
-
-        def stop(progress, seen=seen, last=last):
-            seen.append(progress)
-            if len(seen) == last:
-                raise Stopped
-
-        with pytest.raises(Stopped):
-            fit(clone(small), X, callback=stop, checkpoint=path)
-        resumed = fit(clone(small), X, resume_from=path, callback=heard.append)
-        assert np.array_equal(resumed.impute(), whole.impute())
-        assert np.array_equal(resumed.objective_history_, whole.objective_history_)
-        assert len(heard) <= len(reports) - last + 1, "resuming did work that was already done"
 
 
 def test_several_matrices_must_be_complete():

@@ -7,8 +7,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-import mnpca
-import mnpca.estimators._files as progress_module
 from mnpca import MNPCA, GeneralizedPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.datasets import make_several_matrices
 from mnpca.metrics import edge_recovery, psnr
@@ -89,28 +87,6 @@ def test_scaling_scales(data, model):
     scaled.fit(4.0 * data.Y)
     expected = 4.0 * model.denoise()
     assert np.abs(scaled.denoise() - expected).max() < 0.02 * np.abs(expected).max()
-
-
-def test_files_and_checkpoints(data, model, tmp_path, monkeypatch):
-    model.save(tmp_path / "m")
-    again = mnpca.load(tmp_path / "m")
-    assert np.array_equal(again.denoise(), model.denoise())
-    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
-    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
-
-    class Stop(Exception):
-        pass
-
-    def stop(progress):
-        if progress.iteration == 3:
-            raise Stop
-
-    with pytest.raises(Stop):
-        clone(model).fit(data.Y, checkpoint=tmp_path / "c", callback=stop)
-    resumed = clone(model).fit(data.Y, resume_from=tmp_path / "c")
-    assert np.array_equal(resumed.denoise(), model.denoise())
-    with pytest.raises(ValueError, match="other data"):
-        clone(model).fit(data.Y.reshape(-1, 12), resume_from=tmp_path / "c")
 
 
 def test_a_second_fit_forgets_the_matrices(data, model):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import mnpca.estimators._files as progress_module
-from mnpca.estimators._files import CheckpointError, ProgressMixin
+from mnpca.estimators._files import CheckpointError, reported
 from mnpca.persistence import ModelFileError
 from mnpca.solvers.progress import Progress, inner_state, nested, silent
 
@@ -30,14 +30,14 @@ def power_method(matrix, max_iter, report=silent, resume=None):
     return vector, history
 
 
-class Toy(ProgressMixin, BaseEstimator):
+class Toy(BaseEstimator):
     def __init__(self, max_iter=20, verbose=0, random_state=None):
         self.max_iter = max_iter
         self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X, y=None, *, callback=None, checkpoint=None, resume_from=None):
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
+        with reported(self, X, callback, checkpoint, resume_from) as (report, resume):
             self.vector_, self.history_ = power_method(X, self.max_iter, report, resume)
         return self
 
@@ -97,7 +97,7 @@ def test_ctrl_c_before_the_first_checkpoint_says_so(tmp_path):
     model = Toy()
     with (
         pytest.raises(KeyboardInterrupt) as caught,
-        model._progress(X, None, tmp_path / "fit.ckpt", None),
+        reported(model, X, None, tmp_path / "fit.ckpt", None),
     ):
         raise KeyboardInterrupt
     assert "before its first checkpoint" in caught.value.__notes__[0]
