@@ -1,5 +1,6 @@
 """What the estimators have in common with PCA and with each other."""
 
+import functools
 import inspect
 
 import numpy as np
@@ -17,16 +18,33 @@ X = DATA.Y
 CUBE = make_tensor_normal((12, 9, 8), 1, random_state=1000).Y
 PCA_LIKE = {
     "GeneralizedPCA": mnpca.GeneralizedPCA(2, col_metric=DATA.col_precision),
-    "LikelihoodMNPCA": mnpca.LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.2),
+    "LikelihoodMNPCA": mnpca.LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.2, tol=1e-3),
     "MNPCA": mnpca.MNPCA(2, noise="graph", prior="gaussian"),
     "WassersteinMNPCA": mnpca.WassersteinMNPCA(2),
 }
-ESTIMATORS = (*PCA_LIKE, "DimensionFoldingPCA", "SparsePrecision", "TensorMNPCA")
+OF_AXES = {
+    "DimensionFoldingPCA": mnpca.DimensionFoldingPCA(1, 1, noise="diagonal"),
+    "TensorMNPCA": mnpca.TensorMNPCA(1, noise="diagonal"),
+}
+ESTIMATORS = (*PCA_LIKE, *OF_AXES, "SparsePrecision")
 
 
-@pytest.fixture(scope="module", params=PCA_LIKE)
+@functools.cache
+def fitted(name):
+    """Return a model that no test changes, fitted to X or to CUBE."""
+    return clone((PCA_LIKE | OF_AXES)[name]).fit(X if name in PCA_LIKE else CUBE)
+
+
+@pytest.fixture(params=PCA_LIKE)
 def model(request):
-    return clone(PCA_LIKE[request.param]).fit(X)
+    return fitted(request.param)
+
+
+@pytest.fixture(params=[*PCA_LIKE, *OF_AXES])
+def with_scores(request):
+    """A model and the scores of its training data, as whole numbers."""
+    model = fitted(request.param)
+    return model, np.round(model.transform(X if request.param in PCA_LIKE else CUBE))
 
 
 def test_components_are_orthonormal_in_the_metric_with_fixed_signs(model):
@@ -55,6 +73,36 @@ def test_rows_are_projected_one_by_one_and_back(model):
     np.testing.assert_array_equal(clone(model).fit_transform(X), model.transform(X))
     back = scores @ model.components_ + model.mean_
     np.testing.assert_allclose(model.inverse_transform(scores), back, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
+def test_rows_have_the_type_of_their_scores(with_scores, kind):
+    model, scores = with_scores
+    rows = model.inverse_transform(scores.astype(kind))
+    assert rows.dtype == (kind if kind is np.float32 else np.float64)
+    np.testing.assert_allclose(rows, model.inverse_transform(scores), rtol=1e-4, atol=1e-4)
+
+
+def test_scores_of_another_model_are_refused(with_scores):
+    model, scores = with_scores
+    with pytest.raises(ValueError, match="Pass what transform returns"):
+        model.inverse_transform(np.repeat(scores, 3, axis=-1))
+
+
+def test_scores_of_other_libraries(model):
+    torch, da = pytest.importorskip("torch"), pytest.importorskip("dask.array")
+    scores = np.round(model.transform(X))
+    expected = model.inverse_transform(scores)
+    rows = model.inverse_transform(torch.tensor(scores, dtype=torch.int64))
+    assert rows.dtype == torch.float64
+    np.testing.assert_allclose(rows.numpy(), expected)
+    for kind, dtype in ((np.float32, np.float32), (np.int64, np.float64)):
+        rows = model.inverse_transform(da.from_array(scores.astype(kind), chunks=(10, 1)))
+        assert rows.dtype == rows.compute().dtype == dtype
+        np.testing.assert_allclose(rows, expected, rtol=1e-4, atol=1e-4)
+    for wrong in (torch.ones((3, 3)), da.ones((3, 3))):
+        with pytest.raises(ValueError, match=r"3 scores a row, but .* has 2 components"):
+            model.inverse_transform(wrong)
 
 
 def test_networks_are_graphs_with_the_names_of_a_frame(model):
@@ -114,20 +162,13 @@ def test_a_share_shows_the_fewest_components_that_have_it():
         mnpca.MNPCA(0.5).fit(np.where(X > 3, np.nan, X))
     with pytest.raises(ValueError, match="'n_components' parameter"):
         mnpca.LikelihoodMNPCA(0.5).fit(X)
+    with pytest.raises(ValueError, match="'n_jobs' parameter"):
+        mnpca.MNPCA(n_jobs=0).fit(X)
 
 
 def test_a_share_of_the_data_is_that_of_pca():
     for share in (0.3, 0.6, 0.95):
         assert mnpca.GeneralizedPCA(share).fit(X).n_components_ == PCA(share).fit(X).n_components_
-
-
-def test_all_processors_give_the_same_fit():
-    one, every = (
-        mnpca.MNPCA(2, noise="graph", prior="gaussian", n_jobs=jobs).fit(X) for jobs in (1, -1)
-    )
-    np.testing.assert_array_equal(one.denoise(), every.denoise())
-    with pytest.raises(ValueError, match="'n_jobs' parameter"):
-        mnpca.MNPCA(n_jobs=0).fit(X)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

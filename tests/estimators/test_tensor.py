@@ -51,7 +51,7 @@ def test_components_are_orthonormal_in_the_other_metrics(model):
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("noise", ["graph", "diagonal"])
 def test_a_matrix_is_fitted_as_by_mnpca(center, noise):
-    Y = make_paper_small(c=32, seed=1000, n_samples=90, n_features=60).Y
+    Y = make_paper_small(c=32, seed=1000, n_samples=90, n_features=64).Y
     tensor = TensorMNPCA(2, center=center, noise=noise).fit(Y)
     matrix = fit_mnpca(Y, 2, center=center, noise=noise)
     assert np.abs(tensor.denoise() - matrix.denoised()).max() < 1e-8

@@ -81,8 +81,7 @@ def test_gradient_method(data, objective):
 def test_progress_is_told_and_printed(data, capsys):
     told = []
     model = WassersteinMNPCA(2, verbose=1).fit(data.Y[:30, :8], callback=told.append)
-    assert [progress.iteration for progress in told] == list(range(1, model.n_iter_ + 1))
-    assert told[-1].objective == model.objective_history_[-1]
+    assert [each.objective for each in told] == list(model.objective_history_[1:])
     assert "noise precisions, iteration 1: objective" in capsys.readouterr().out
 
 

@@ -1,6 +1,5 @@
 """Callbacks, checkpoints and resuming: the machinery, on an estimator made for it."""
 
-import copy
 import os
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.base import BaseEstimator
 import mnpca.estimators._files as progress_module
 from mnpca.estimators._files import CheckpointError, reported
 from mnpca.persistence import ModelFileError
-from mnpca.solvers.progress import Progress, inner_state, nested, silent
+from mnpca.solvers.progress import Progress, silent
 
 X = np.random.default_rng(0).normal(size=(8, 5))
 
@@ -66,20 +65,6 @@ def test_the_callback_hears_every_iteration():
     Toy().fit(X, callback=lambda p: heard.append((p.stage, p.iteration, p.objective)))
     assert [iteration for _, iteration, _ in heard] == list(range(1, 21))
     assert heard[-1][2] == Toy().fit(X).history_[-1]
-
-
-@pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("iteration", [1, 7, 19, 20])
-def test_a_stopped_fit_resumes_to_the_bit(tmp_path, iteration):
-    path = tmp_path / "fit.ckpt"
-    with pytest.raises(Stop):
-        Toy().fit(X, checkpoint=path, callback=stop_at(iteration))
-    heard = []
-    model = Toy().fit(X, resume_from=path, callback=lambda p: heard.append(p.iteration))
-    reference = Toy().fit(X)
-    assert heard == list(range(iteration + 1, 21))
-    assert model.history_ == reference.history_
-    assert np.array_equal(model.vector_, reference.vector_)
 
 
 @pytest.mark.usefixtures("eager")
@@ -182,25 +167,3 @@ def test_killed_writers_leave_no_litter(tmp_path):
     (tmp_path / ".fit.ckpt.0123.part").touch()
     Toy().fit(X, checkpoint=tmp_path / "fit.ckpt")
     assert os.listdir(tmp_path) == ["fit.ckpt"]
-
-
-def test_a_loop_around_a_solver_resumes_inside_it():
-    def best_of(matrix, report=silent, resume=None):
-        inner = inner_state(resume)
-        results = [] if resume is None else list(resume["results"])
-        for scale in range(len(results), 4):
-            part = matrix[:, scale:]
-            vector, _ = power_method(part, 5, nested(report, lambda: {"results": results}), inner)
-            inner = None
-            results.append(vector)
-        return results
-
-    reference = best_of(X)
-    stored = []
-    best_of(X, report=lambda p: stored.append(copy.deepcopy(p.state())))
-    assert len(stored) == 20
-    for number, state in enumerate(stored):
-        heard = []
-        results = best_of(X, report=heard.append, resume=state)
-        assert len(heard) == 19 - number
-        assert all(map(np.array_equal, results, reference))

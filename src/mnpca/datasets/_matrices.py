@@ -142,6 +142,7 @@ def make_paper_small(
         (n_samples, n_features),
         lambda size: random_sparse_precision(size, density, c, rng),
     )
+    error: FloatArray
     if legacy:
         # The paper's program lacks a transpose: E = La Z Lb.
         white = white_entries((n_samples, n_features), rng, noise)

@@ -11,12 +11,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca._typing import FloatArray
 from mnpca.engines import is_dask, reads_in_blocks
-from mnpca.engines.arrays import is_foreign_array, to_numpy
+from mnpca.engines.arrays import is_foreign_array, on_host, to_numpy
 from mnpca.estimators._array_api import (
     each_block,
     log_likelihood,
     low_rank_blocks,
-    on_host,
     placed,
     project,
     training_moments,

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from mnpca import __version__
 from mnpca._typing import PathLike
 from mnpca.engines import reads_in_blocks
-from mnpca.engines.arrays import is_foreign_array
-from mnpca.estimators._array_api import fingerprint_rows, on_host
+from mnpca.engines.arrays import is_foreign_array, on_host
+from mnpca.estimators._array_api import fingerprint_rows
 from mnpca.estimators._docs import SHARED_DOCS
 from mnpca.estimators._meaning import check_meaning
 from mnpca.persistence import (

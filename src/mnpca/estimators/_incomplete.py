@@ -9,8 +9,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca._typing import BoolArray, FloatArray
-from mnpca.engines.arrays import is_foreign_array
-from mnpca.estimators._array_api import on_host, place_results
+from mnpca.engines.arrays import is_foreign_array, on_host
+from mnpca.estimators._array_api import place_results
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._files import ReportingEstimator
 from mnpca.estimators._input import checked_rows, representable, unstack

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mnpca._typing import FloatArray, RandomState
 from mnpca.engines import engine_for, is_dask, reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array, namespace
-from mnpca.estimators._array_api import check_finite
 
 
 @dataclass(frozen=True)
@@ -256,6 +255,15 @@ def check_values(X: Any) -> None:
     # The second comparison is seldom made, and only it reads all of X.
     if np.array_equal(first, last) and not engine.column_mean_squares(first).any():
         raise ValueError(f"All rows of X are the same, {nothing}")
+
+
+def check_finite(values: Any) -> None:
+    """Refuse NaN and infinity."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "Input X contains NaN or infinity. Replace or drop such entries; NaN for missing ones "
+            "is understood in NumPy arrays in memory only."
+        )
 
 
 def unstack(rows: Any, n_matrices: int | None) -> Any:

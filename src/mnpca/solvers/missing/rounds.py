@@ -1,5 +1,6 @@
 """Expectation and maximization for MNPCA: signal and noise steps on a matrix with missing cells."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -121,16 +122,11 @@ class MissingRounds:
         cells after a few expectations, and its variances. Its networks would not forget, since a
         large value in one hidden cell can make an edge.
         """
-        missing = self.problem.missing | hidden
+        other, missing = copy.copy(self), self.problem.missing | hidden
         matrix = np.where(hidden, 0.0, self.problem.matrix)
-        other = replace(
-            self,
-            problem=replace(self.problem, matrix=matrix, missing=missing),
-            start=completed.fit,
-            center=completed.fit.centered,
-            n_rounds=ROUNDS_FROM_AFAR,
-        )
-        other.standardized, other.rank = self.standardized, self.rank
+        other.problem = replace(self.problem, matrix=matrix, missing=missing)
+        other.start, other.center = completed.fit, completed.fit.centered
+        other.n_rounds, other.rounds = ROUNDS_FROM_AFAR, []
         known = other._beginning()
         # Eigenvalues, of which variances are made, have a floor in the solver's units.
         scaled = other.standardized.to_scaled(known.noise)
@@ -222,7 +218,9 @@ class MissingRounds:
         signal = self._in_data(posterior).dense()
         completion = expectation.complete(signal, settled.completion.cells, tol=FINAL_CELL_TOL)
         svd = posterior.svd
-        for _ in range(LEARNING_STEPS if prior is not None else 0):
+        for _ in range(LEARNING_STEPS):
+            if prior is None:
+                break
             engine = self._standardized(expectation.for_signal(completion))
             scaled = self.standardized.to_scaled(point.noise)
             posterior = learn_signal(engine, scaled, posterior, prior)
