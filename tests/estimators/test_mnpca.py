@@ -42,17 +42,18 @@ def test_standard_errors_cover_the_signal(model, data):
     assert 0.85 < np.mean(error < 2) <= 1.0
 
 
-def test_order_and_units_do_not_matter():
-    Y = make_paper_small(c=64, seed=1000, n_samples=100, n_features=64, density=0.04).Y
+def test_order_does_not_matter(model, data):
     rng = np.random.default_rng(1000)
-    rows, cols = rng.permutation(100), rng.permutation(64)
-    model, scaled, permuted = (
-        MNPCA(prior="gaussian").fit(each) for each in (Y, 1000 * Y, Y[np.ix_(rows, cols)])
-    )
-    assert scaled.n_components_ == model.n_components_ == permuted.n_components_
-    np.testing.assert_allclose(scaled.denoise() / 1000, model.denoise(), atol=1e-3)
+    rows, cols = rng.permutation(150), rng.permutation(100)
+    permuted = MNPCA().fit(data.Y[np.ix_(rows, cols)])
     expected = model.denoise()[np.ix_(rows, cols)]
     np.testing.assert_allclose(permuted.denoise(), expected, atol=0.02)
+
+
+def test_units_do_not_matter(model, data):
+    scaled = MNPCA().fit(1000 * data.Y)
+    assert scaled.n_components_ == model.n_components_
+    np.testing.assert_allclose(scaled.denoise() / 1000, model.denoise(), atol=1e-3)
 
 
 def test_white_data_without_a_signal_have_no_component():
@@ -123,8 +124,8 @@ def test_too_many_components_are_refused(data):
 
 @pytest.mark.parametrize("noise", ["diagonal", "graph"])
 def test_units_of_the_columns_that_differ_by_decades_do_no_harm(noise):
-    data = make_paper_small(c=8, seed=0, n_samples=96, n_features=64)
-    units = np.random.default_rng(0).permutation(np.logspace(-8, 8, 64))
+    data = make_paper_small(c=8, seed=0, n_samples=90, n_features=60)
+    units = np.random.default_rng(0).permutation(np.logspace(-8, 8, 60))
     plain, other = (
         MNPCA(2, noise=noise, prior="gaussian").fit(Y) for Y in (data.Y, data.Y * units)
     )

@@ -16,9 +16,9 @@ from mnpca import DimensionFoldingPCA, TensorMNPCA
 from mnpca.datasets import make_low_rank_matrix_normal, make_several_matrices, make_tensor_normal
 
 Y = make_low_rank_matrix_normal(24, 16, 2, density=0.05, condition=8, random_state=1000).Y
-HOLES = np.where(np.random.default_rng(0).random(Y.shape) < 0.2, np.nan, Y)
-SEVERAL = make_several_matrices(8, 12, 9, 2, signal_scale=1.5, random_state=1000).Y
-CUBE = make_tensor_normal((15, 12, 8), 2, random_state=1001).Y
+HOLES = np.where(np.random.default_rng(0).random((18, 12)) < 0.2, np.nan, Y[:18, :12])
+SEVERAL = make_several_matrices(5, 10, 9, 2, signal_scale=1.5, random_state=1000).Y
+CUBE = make_tensor_normal((12, 9, 8), 2, random_state=1001).Y
 COVARIATES = {"row_covariates": np.linspace(-1, 1, 24)[:, None] ** 2}
 
 QUICK = make("LikelihoodMNPCA", alpha_row=0.3, alpha_col=0.3, tol=1e-3)
