@@ -2,6 +2,8 @@
 
 #: A class docstring has the name in braces where the text goes.
 SHARED_DOCS = {
+    "center": """center : bool, default=True
+        Whether to subtract the mean of every column. The paper's experiments do not.""",
     "missing": """missing : {"em", "error"}, default="em"
         What NaN in X means: a missing value, replaced in every step of the fit by what the model
         expects of it, with the uncertainty that this leaves; or an error.""",
@@ -16,6 +18,10 @@ SHARED_DOCS = {
         each is positive.
     singular_values_ : ndarray of shape (n_components,)
         Generalized singular values.""",
+    "low_rank": """low_rank_ : LowRank
+        Scores and loadings of the estimated signal, the mean left out.
+    mean_ : ndarray of shape (n_features,)
+        Subtracted mean, or zeros.""",
     "explained": """n_components_ : int
         Number of components.
     explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)

@@ -15,7 +15,7 @@ from mnpca.estimators._incomplete import NoiseEstimator
 from mnpca.model.sparse_data import SparseData
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.missing import Incomplete
-from mnpca.solvers.missing.refit import IncompleteFit, fit_incomplete
+from mnpca.solvers.missing.refit import fit_incomplete
 from mnpca.solvers.missing.start import column_fill, first_guess
 from mnpca.solvers.progress import Report, State
 
@@ -46,7 +46,7 @@ class PaperEstimator(NoiseEstimator):
         rank = choose_rank(self.n_components, stored, mean=offset)
         if problem is None:
             solution = self._solver(data, rank)(data, report, resume)
-            fit = IncompleteFit(solution, mean, solution.signal, None, X)
+            signal = solution.signal
         else:
             guess = first_guess(problem, rank, self.center, seed=0)
             fit = fit_incomplete(
@@ -59,20 +59,20 @@ class PaperEstimator(NoiseEstimator):
                 report=report,
                 resume=resume,
             )
-            assert fit.outcome is not None
             self._store_incomplete(X, fit.outcome)
-        self.objective_history_ = np.array(fit.solution.history)
-        self.n_iter_ = len(fit.solution.history) - 1
-        self.converged_ = fit.solution.converged
+            X, solution, mean, signal = fit.data, fit.solution, fit.mean, fit.signal
+        self.objective_history_ = np.array(solution.history)
+        self.n_iter_ = len(solution.history) - 1
+        self.converged_ = solution.converged
         self._warn_unless_converged()
         self._store_fit(
-            fit.data,
-            mean=fit.mean,
-            low_rank=fit.signal.low_rank(),
-            components=fit.signal.right.T,
-            singular_values=fit.signal.singular_values,
-            row_precision=fit.solution.row_precision,
-            col_precision=fit.solution.col_precision,
+            X,
+            mean=mean,
+            low_rank=signal.low_rank(),
+            components=signal.right.T,
+            singular_values=signal.singular_values,
+            row_precision=solution.row_precision,
+            col_precision=solution.col_precision,
         )
 
     def _centered(self, data: Any) -> tuple[Any, FloatArray]:

@@ -69,8 +69,7 @@ class LikelihoodMNPCA(PaperEstimator):
         columns scaled to equal mean squares, or both; then the lower objective wins.
     low_rank_step : {"als", "closed"}, default="als"
         How X and W are updated: by alternating least squares, or by generalized PCA at once.
-    center : bool, default=True
-        Whether to subtract the mean of every column. The paper's experiments do not.
+    {center}
     {missing}
     max_iter : int, default=200
         Largest number of iterations.
@@ -82,10 +81,7 @@ class LikelihoodMNPCA(PaperEstimator):
     Attributes
     ----------
     {components}
-    low_rank_ : LowRank
-        Scores and loadings of the estimated signal, the mean left out.
-    mean_ : ndarray of shape (n_features,)
-        Subtracted mean, or zeros.
+    {low_rank}
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0``.
     alpha_row_, alpha_col_ : float or ndarray

@@ -49,8 +49,7 @@ class WassersteinMNPCA(PaperEstimator):
         ``gradient``: the paper's algorithm, Adam steps on Q and R from the identity in float32,
         five on each in a round. It works on X as it is, so the noise should have about unit
         variance. It gives no exact zeros, and may stay with the noise that PCA takes for signal.
-    center : bool, default=True
-        Whether to subtract the mean of every column. The paper's experiments do not.
+    {center}
     {missing}
     max_iter : int, default=500
         Largest number of steps of ``convex``; number of rounds of ``gradient``.
@@ -64,10 +63,7 @@ class WassersteinMNPCA(PaperEstimator):
     Attributes
     ----------
     {components}
-    low_rank_ : LowRank
-        Scores and loadings of the estimated signal, the mean left out.
-    mean_ : ndarray of shape (n_features,)
-        Subtracted mean, or zeros.
+    {low_rank}
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0`` and the whitened residual has mean square one.
     objective_history_ : ndarray
