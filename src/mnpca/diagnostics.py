@@ -9,7 +9,7 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.estimators._array_api import on_host
+from mnpca.engines.arrays import on_host
 from mnpca.estimators._edges import item_names, precision_edges, side_precision, side_tests
 from mnpca.model.whiteness import correlation_matrix, marchenko_pastur, whiten
 

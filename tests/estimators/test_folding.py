@@ -123,11 +123,3 @@ def test_wrong_parameters_are_named(data, model):
         model.transform(data.Y[:, :, :14])
     with pytest.raises(ValueError, match="expecting 20 features"):
         model.transform(data.Y[:, :19])
-
-
-def test_reports_and_resumes(data, model, tmp_path):
-    heard = []
-    again = DimensionFoldingPCA(2, 2).fit(data.Y, callback=heard.append, checkpoint=tmp_path / "c")
-    assert len(heard) == again.n_iter_ == len(again.objective_history_)
-    resumed = DimensionFoldingPCA(2, 2).fit(data.Y, resume_from=tmp_path / "c")
-    assert np.array_equal(resumed.denoise(), model.denoise())

@@ -1,16 +1,12 @@
 """Matrices with holes through the estimators."""
 
 import functools
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
-import mnpca
-import mnpca.estimators._files as progress_module
 from mnpca import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.datasets import (
     chain_precision,
@@ -19,10 +15,8 @@ from mnpca.datasets import (
     random_sparse_precision,
 )
 from mnpca.metrics import psnr
-from mnpca.model.whiteness import ModelCheckWarning
-from mnpca.report import collect, render
 
-N, P = 80, 50
+N, P = 70, 45
 RNG = np.random.default_rng(7)
 DATA = make_low_rank_matrix_normal(
     N,
@@ -38,7 +32,7 @@ Y = np.where(HOLES, np.nan, DATA.Y)
 ESTIMATORS = {
     "mnpca": MNPCA(2, noise="graph", prior="gaussian"),
     "diagonal": MNPCA(2, noise="diagonal", prior="gaussian"),
-    "likelihood": LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3),
+    "likelihood": LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3, tol=1e-4),
     "wasserstein": WassersteinMNPCA(2, tol=1e-3),
 }
 
@@ -48,18 +42,20 @@ def _name(request):
     return request.param
 
 
+# The structure of the noise is given, and need not be the right one.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::mnpca.ModelCheckWarning"
+)
+
+
 def fit(estimator, X, **arguments):
-    with warnings.catch_warnings():
-        # The structure of the noise is given, and need not be the right one.
-        warnings.simplefilter("ignore", ModelCheckWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return estimator.fit(X, **arguments)
+    return clone(estimator).fit(X, **arguments)
 
 
 @functools.cache
 def fitted(name, complete=False):
     """Return a fit that no test changes."""
-    return fit(clone(ESTIMATORS[name]), DATA.Y if complete else Y)
+    return fit(ESTIMATORS[name], DATA.Y if complete else Y)
 
 
 def error(filled, holes=HOLES, truth=DATA.Y):
@@ -68,10 +64,6 @@ def error(filled, holes=HOLES, truth=DATA.Y):
 
 def coverage(filled, std, holes=HOLES, truth=DATA.Y):
     return np.mean(np.abs(filled - truth)[holes] < 1.6449 * std[holes])
-
-
-class Stopped(Exception):
-    pass
 
 
 def test_holes_are_filled_near_the_level_of_the_noise(name):
@@ -109,17 +101,6 @@ def test_a_complete_matrix_is_fitted_as_ever(name):
             method(Y)
 
 
-def test_the_fit_can_be_repeated_and_does_not_touch_x(name):
-    X = Y.copy()
-    again = clone(ESTIMATORS[name])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        scores = again.fit_transform(X)
-    assert np.array_equal(X, Y, equal_nan=True)
-    assert np.array_equal(again.impute(), fitted(name).impute())
-    assert np.array_equal(scores, fitted(name).transform(Y))
-
-
 def test_rows_with_holes_are_projected_from_what_they_show(name):
     model = fitted(name)
     scores, complete = model.transform(Y), model.transform(DATA.Y)
@@ -131,15 +112,15 @@ def test_rows_with_holes_are_projected_from_what_they_show(name):
 
 
 def test_set_output_holds_for_rows_with_holes():
-    model = fit(MNPCA(2, noise="diagonal").set_output(transform="pandas"), Y)
+    model = fit(clone(ESTIMATORS["diagonal"]).set_output(transform="pandas"), Y)
     for rows in (Y, DATA.Y):
         assert list(model.transform(rows).columns) == ["mnpca0", "mnpca1"]
         assert len(model.transform(rows)) == N
 
 
 def test_new_rows_are_imputed_with_calibrated_errors():
-    train, test = DATA.Y[:60], DATA.Y[60:]
-    model = fit(MNPCA(2, noise="diagonal"), train)
+    train, test = DATA.Y[:50], DATA.Y[50:]
+    model = fit(ESTIMATORS["diagonal"], train)
     holes = np.random.default_rng(5).random(test.shape) < 0.3
     filled, std = model.impute(np.where(holes, np.nan, test), return_std=True)
     assert error(filled, holes, test) < 0.7 * error(model.mean_, holes, test)
@@ -174,7 +155,7 @@ def test_blocks_and_unequal_missingness():
     assert 0.83 < coverage(filled, std, holes) < 0.96
     # Rows that were hardly observed have larger standard errors of their signal.
     _, signal_std = model.denoise(return_std=True)
-    assert signal_std[65:].mean() > 1.1 * signal_std[25:40].mean()
+    assert signal_std[-15:].mean() > 1.1 * signal_std[25:40].mean()
 
 
 def test_the_noise_network_helps():
@@ -184,8 +165,8 @@ def test_the_noise_network_helps():
     )
     holes = np.random.default_rng(0).random(data.Y.shape) < 0.1
     X = np.where(holes, np.nan, data.Y)
-    graph = fit(clone(ESTIMATORS["mnpca"]), X).impute()
-    diagonal = fit(clone(ESTIMATORS["diagonal"]), X).impute()
+    graph = fit(ESTIMATORS["mnpca"], X).impute()
+    diagonal = fit(ESTIMATORS["diagonal"], X).impute()
     assert error(graph, holes, data.Y) < 0.85 * error(diagonal, holes, data.Y)
 
 
@@ -220,71 +201,25 @@ def test_networks_that_predict_better_are_taken():
     assert fit(MNPCA(4, noise="diagonal", prior="gaussian"), observed).n_components_ == 4
 
 
-def test_an_interrupted_choice_goes_on_to_the_same_result(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
-    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
-    X, reports = Y[:30, :20], []
-    whole = fit(MNPCA(prior="gaussian"), X, callback=reports.append)
-
-    def stop(progress):
-        reports.pop()
-        if len(reports) == 1:  # within the rounds of the networks that are to predict
-            raise Stopped
-
-    with pytest.raises(Stopped):
-        fit(MNPCA(prior="gaussian"), X, callback=stop, checkpoint=tmp_path / "fit.ckpt")
-    resumed = fit(MNPCA(prior="gaussian"), X, resume_from=tmp_path / "fit.ckpt")
-    assert resumed.predictions_ == whole.predictions_
-    assert np.array_equal(resumed.impute(), whole.impute())
-    assert np.array_equal(resumed.objective_history_, whole.objective_history_)
-
-
 def test_no_component_and_outliers_with_holes():
-    empty = fit(MNPCA(0, noise="diagonal"), Y)
+    empty = fit(MNPCA(0, noise="diagonal", prior="gaussian"), Y)
     assert empty.impute() == pytest.approx(np.where(HOLES, empty.mean_, Y), abs=1e-6)
     spoiled = Y.copy()
     spoiled[2, 3], spoiled[50, 10] = 80.0, -90.0
-    robust = fit(MNPCA(2, noise="diagonal", robust=True), spoiled)
+    robust = fit(MNPCA(2, noise="diagonal", prior="gaussian", robust=True), spoiled)
     assert robust.outliers_[2, 3] or HOLES[2, 3]
     assert robust.outliers_[50, 10] or HOLES[50, 10]
     assert np.isfinite(robust.impute()).all()
     assert np.array_equal(robust.impute()[~HOLES], spoiled[~HOLES])
 
 
-def test_names_files_report_and_single_precision(name, tmp_path):
+def test_values_are_filled_in_the_type_of_the_data(name):
     frame = pd.DataFrame(Y.astype(np.float32)).add_prefix("gene ")
-    model = fit(clone(ESTIMATORS[name]), frame)
-    assert model.impute().dtype == np.float32
-    again = mnpca.load(model.save(tmp_path / "model") and tmp_path / "model")
-    assert np.array_equal(again.impute(), model.impute())
-    assert np.array_equal(again.transform(frame), model.transform(frame))
-    assert "report" in render(collect(model, frame)).lower()
-
-
-@pytest.mark.parametrize("name", ["mnpca", "likelihood", "wasserstein"])
-def test_interrupted_fits_go_on_to_the_same_result(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
-    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
-    X, small = Y[:30, :20], clone(ESTIMATORS[name])
-    reports, path = [], tmp_path / "fit.ckpt"
-    whole = fit(clone(small), X, callback=reports.append)
-    for last in (len(reports) // 2, len(reports) - 1):
-        seen, heard = [], []
-
-        def stop(progress, seen=seen, last=last):
-            seen.append(progress)
-            if len(seen) == last:
-                raise Stopped
-
-        with pytest.raises(Stopped):
-            fit(clone(small), X, callback=stop, checkpoint=path)
-        resumed = fit(clone(small), X, resume_from=path, callback=heard.append)
-        assert np.array_equal(resumed.impute(), whole.impute())
-        assert np.array_equal(resumed.objective_history_, whole.objective_history_)
-        assert len(heard) <= len(reports) - last + 1, "resuming did work that was already done"
+    model = fit(ESTIMATORS[name], frame)
+    assert model.impute().dtype == model.impute(frame).dtype == np.float32
 
 
 def test_several_matrices_must_be_complete():
-    several = np.stack([Y[:40], Y[40:]])
+    several = np.stack([Y[:30], Y[30:60]])
     with pytest.raises(ValueError, match="several matrices at once must be complete"):
         MNPCA(2).fit(several)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-import mnpca.estimators._files as progress_module
 from mnpca import TensorMNPCA
 from mnpca.datasets import make_paper_small, make_tensor_normal
 from mnpca.metrics import psnr
@@ -52,7 +51,7 @@ def test_components_are_orthonormal_in_the_other_metrics(model):
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("noise", ["graph", "diagonal"])
 def test_a_matrix_is_fitted_as_by_mnpca(center, noise):
-    Y = make_paper_small(c=32, seed=1000, n_samples=90, n_features=60).Y
+    Y = make_paper_small(c=32, seed=1000, n_samples=90, n_features=64).Y
     tensor = TensorMNPCA(2, center=center, noise=noise).fit(Y)
     matrix = fit_mnpca(Y, 2, center=center, noise=noise)
     assert np.abs(tensor.denoise() - matrix.denoised()).max() < 1e-8
@@ -118,25 +117,6 @@ def test_float32_and_lists_are_taken(data, model):
     assert single.transform(data.Y.astype(np.float32)).dtype == np.float32
     listed = TensorMNPCA((2, 3, 2)).fit(data.Y.tolist())
     assert np.array_equal(listed.denoise(), model.denoise())
-
-
-def test_a_checkpoint_is_resumed_to_the_bit(data, model, tmp_path, monkeypatch):
-    monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
-    monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
-
-    class Stop(Exception):
-        pass
-
-    def stop(progress):
-        if progress.iteration == 2:
-            raise Stop
-
-    with pytest.raises(Stop):
-        TensorMNPCA((2, 3, 2)).fit(data.Y, checkpoint=tmp_path / "c", callback=stop)
-    resumed = TensorMNPCA((2, 3, 2)).fit(data.Y, resume_from=tmp_path / "c")
-    assert np.array_equal(resumed.denoise(), model.denoise())
-    with pytest.raises(ValueError, match="other parameters: n_components"):
-        TensorMNPCA((2, 2, 2)).fit(data.Y, resume_from=tmp_path / "c")
 
 
 def test_a_fit_that_does_not_settle_says_so(data):

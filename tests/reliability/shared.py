@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import mnpca
+from mnpca.persistence import fingerprint
 
 PARAMS = {
     "GeneralizedPCA": {"n_components": 2},
@@ -37,6 +38,11 @@ def fitted(model):
     """The fitted attributes by name."""
     params = model.get_params(deep=False)
     return {key: value for key, value in vars(model).items() if key not in params}
+
+
+def digest(model):
+    """The fitted attributes as fingerprints, equal where they agree to the bit."""
+    return {key: fingerprint(value) for key, value in fitted(model).items()}
 
 
 def are_finite(model):

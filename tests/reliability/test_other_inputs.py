@@ -56,20 +56,6 @@ REFUSED = {
         lambda: mnpca.TensorMNPCA(1).fit(np.zeros((3, 0, 2))),
         "holds no entries",
     ),
-    "a rank above an axis": (
-        lambda: mnpca.TensorMNPCA([4, 2, 2]).fit(CUBE),
-        "=4 of axis 0",
-    ),
-    "a rank that is no number": (lambda: mnpca.TensorMNPCA([1.5, 1, 1]).fit(CUBE), "whole number"),
-    "too few ranks": (lambda: mnpca.TensorMNPCA([1, 1]).fit(CUBE), "each of 3 axes"),
-    "an axis by name": (
-        lambda: mnpca.TensorMNPCA(1).fit(CUBE).noise_graph("rows"),
-        "axis must be 0 to 2",
-    ),
-    "scores of another model": (
-        lambda: mnpca.TensorMNPCA(1).fit(CUBE).inverse_transform(np.ones((2, 5))),
-        "5 scores a row",
-    ),
 }
 
 

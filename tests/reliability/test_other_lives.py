@@ -7,11 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from tests.reliability.shared import are_finite, fitted, report_of, sample
+from tests.reliability.shared import are_finite, digest, report_of, sample
 
 import mnpca
 from mnpca.model.whiteness import ModelCheckWarning
-from mnpca.persistence import fingerprint
 from mnpca.report import write_report
 
 
@@ -34,6 +33,7 @@ def quick(**options):
 KINDS = {
     "holes": (quick, holes, ("transform", "impute", "score_samples")),
     "holes, likelihood": (lambda: mnpca.LikelihoodMNPCA(1), holes, ("transform", "impute")),
+    "holes, Wasserstein": (lambda: mnpca.WassersteinMNPCA(1, tol=1e-3), holes, ("impute",)),
     "several": (quick, cube, ("transform", "score_samples")),
     "tensor": (lambda: mnpca.TensorMNPCA(2), cube, ("transform",)),
     "folding": (lambda: mnpca.DimensionFoldingPCA(2, 1), cube, ("transform",)),
@@ -48,10 +48,6 @@ def fit(model, X):
         model.fit(X)
     assert before.tobytes() == X.tobytes(), "fit changed its input"
     return model
-
-
-def digest(model):
-    return {key: fingerprint(value) for key, value in fitted(model).items()}
 
 
 @pytest.mark.parametrize("kind", KINDS)

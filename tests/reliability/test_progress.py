@@ -1,6 +1,5 @@
 """Callbacks, checkpoints and resuming: the machinery, on an estimator made for it."""
 
-import copy
 import os
 
 import numpy as np
@@ -8,9 +7,9 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import mnpca.estimators._files as progress_module
-from mnpca.estimators._files import CheckpointError, ProgressMixin
+from mnpca.estimators._files import CheckpointError, reported
 from mnpca.persistence import ModelFileError
-from mnpca.solvers.progress import Progress, inner_state, nested, silent
+from mnpca.solvers.progress import Progress, silent
 
 X = np.random.default_rng(0).normal(size=(8, 5))
 
@@ -30,14 +29,14 @@ def power_method(matrix, max_iter, report=silent, resume=None):
     return vector, history
 
 
-class Toy(ProgressMixin, BaseEstimator):
+class Toy(BaseEstimator):
     def __init__(self, max_iter=20, verbose=0, random_state=None):
         self.max_iter = max_iter
         self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X, y=None, *, callback=None, checkpoint=None, resume_from=None):
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
+        with reported(self, X, callback, checkpoint, resume_from) as (report, resume):
             self.vector_, self.history_ = power_method(X, self.max_iter, report, resume)
         return self
 
@@ -69,20 +68,6 @@ def test_the_callback_hears_every_iteration():
 
 
 @pytest.mark.usefixtures("eager")
-@pytest.mark.parametrize("iteration", [1, 7, 19, 20])
-def test_a_stopped_fit_resumes_to_the_bit(tmp_path, iteration):
-    path = tmp_path / "fit.ckpt"
-    with pytest.raises(Stop):
-        Toy().fit(X, checkpoint=path, callback=stop_at(iteration))
-    heard = []
-    model = Toy().fit(X, resume_from=path, callback=lambda p: heard.append(p.iteration))
-    reference = Toy().fit(X)
-    assert heard == list(range(iteration + 1, 21))
-    assert model.history_ == reference.history_
-    assert np.array_equal(model.vector_, reference.vector_)
-
-
-@pytest.mark.usefixtures("eager")
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     path = tmp_path / "fit.ckpt"
     with pytest.raises(KeyboardInterrupt) as caught:
@@ -97,7 +82,7 @@ def test_ctrl_c_before_the_first_checkpoint_says_so(tmp_path):
     model = Toy()
     with (
         pytest.raises(KeyboardInterrupt) as caught,
-        model._progress(X, None, tmp_path / "fit.ckpt", None),
+        reported(model, X, None, tmp_path / "fit.ckpt", None),
     ):
         raise KeyboardInterrupt
     assert "before its first checkpoint" in caught.value.__notes__[0]
@@ -182,25 +167,3 @@ def test_killed_writers_leave_no_litter(tmp_path):
     (tmp_path / ".fit.ckpt.0123.part").touch()
     Toy().fit(X, checkpoint=tmp_path / "fit.ckpt")
     assert os.listdir(tmp_path) == ["fit.ckpt"]
-
-
-def test_a_loop_around_a_solver_resumes_inside_it():
-    def best_of(matrix, report=silent, resume=None):
-        inner = inner_state(resume)
-        results = [] if resume is None else list(resume["results"])
-        for scale in range(len(results), 4):
-            part = matrix[:, scale:]
-            vector, _ = power_method(part, 5, nested(report, lambda: {"results": results}), inner)
-            inner = None
-            results.append(vector)
-        return results
-
-    reference = best_of(X)
-    stored = []
-    best_of(X, report=lambda p: stored.append(copy.deepcopy(p.state())))
-    assert len(stored) == 20
-    for number, state in enumerate(stored):
-        heard = []
-        results = best_of(X, report=heard.append, resume=state)
-        assert len(heard) == 19 - number
-        assert all(map(np.array_equal, results, reference))

@@ -8,50 +8,85 @@ import time
 
 import numpy as np
 import pytest
-from tests.reliability.shared import fitted, make
+from sklearn.base import clone
+from tests.reliability.shared import digest, make
 
 import mnpca.estimators._files as progress_module
-from mnpca.datasets import make_paper_small
-from mnpca.persistence import fingerprint
+from mnpca import DimensionFoldingPCA, TensorMNPCA
+from mnpca.datasets import make_low_rank_matrix_normal, make_several_matrices, make_tensor_normal
 
-Y = make_paper_small(c=8, seed=1000, n_samples=24, n_features=16, density=0.05).Y
-# n_components="auto" nests the fits of many ranks.
-VARIANTS = [
-    ("LikelihoodMNPCA", {}),
-    ("LikelihoodMNPCA", {"low_rank_step": "closed"}),
-    ("WassersteinMNPCA", {}),
-    ("WassersteinMNPCA", {"method": "gradient"}),
-    ("MNPCA", {"noise": "auto", "prior": "auto"}),
-    ("MNPCA", {"n_components": "auto"}),
-    ("MNPCA", {"noise": "diagonal", "robust": True}),
-]
+Y = make_low_rank_matrix_normal(24, 16, 2, density=0.05, condition=8, random_state=1000).Y
+HOLES = np.where(np.random.default_rng(0).random((18, 12)) < 0.2, np.nan, Y[:18, :12])
+SEVERAL = make_several_matrices(5, 10, 9, 2, signal_scale=1.5, random_state=1000).Y
+CUBE = make_tensor_normal((12, 9, 8), 2, random_state=1001).Y
+COVARIATES = {"row_covariates": np.linspace(-1, 1, 24)[:, None] ** 2}
+
+QUICK = make("LikelihoodMNPCA", alpha_row=0.3, alpha_col=0.3, tol=1e-3)
+#: Estimator, data and further arguments of the fit. Choosing a rank nests the fits of many.
+FITS = {
+    "likelihood": (make("LikelihoodMNPCA"), Y, {}),
+    "likelihood, closed": (make("LikelihoodMNPCA", low_rank_step="closed"), Y, {}),
+    "Wasserstein": (make("WassersteinMNPCA"), Y, {}),
+    "Wasserstein, gradient": (make("WassersteinMNPCA", method="gradient", max_iter=12), Y, {}),
+    "MNPCA, noise and prior": (make("MNPCA", noise="auto", prior="auto"), Y, {}),
+    "MNPCA, rank": (make("MNPCA", n_components="auto"), Y, {}),
+    "MNPCA, robust": (make("MNPCA", noise="diagonal", robust=True), Y, {}),
+    "covariates": (make("MNPCA"), Y, COVARIATES),
+    "missing": (make("MNPCA"), HOLES, {}),
+    "missing, all chosen": (make("MNPCA", n_components="auto", noise="auto"), HOLES, {}),
+    "missing, likelihood": (QUICK, HOLES, {}),
+    "missing, Wasserstein": (make("WassersteinMNPCA", tol=1e-3), HOLES, {}),
+    "several": (make("MNPCA"), SEVERAL, {}),
+    "several, likelihood": (QUICK, SEVERAL, {}),
+    "tensor": (TensorMNPCA(2), CUBE, {}),
+    "folding": (DimensionFoldingPCA(2, 2), CUBE, {}),
+}
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore::mnpca.ModelCheckWarning"
+)
 
 
-def digest(model):
-    return {key: fingerprint(value) for key, value in fitted(model).items()}
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize(("name", "params"), VARIANTS, ids=lambda value: str(value))
-def test_resumed_from_any_checkpoint_to_the_bit(name, params, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", FITS)
+def test_resumed_from_any_checkpoint_to_the_bit(name, tmp_path, monkeypatch):
     monkeypatch.setattr(progress_module, "WRITE_SHARE", 0.0)
     monkeypatch.setattr(progress_module, "LOSS_SHARE", 0.0)
-    params = params | ({"max_iter": 12} if params.get("method") == "gradient" else {})
+    estimator, data, arguments = FITS[name]
     path, kept = tmp_path / "fit.ckpt", []
 
     def keep(progress):
         kept.append(tmp_path / f"{len(kept)}.ckpt")
         os.link(path, kept[-1])
 
-    reference = make(name, **params).fit(Y)
-    watched = make(name, **params).fit(Y, checkpoint=path, callback=keep)
+    reference = clone(estimator).fit(data, **arguments)
+    watched = clone(estimator).fit(data, checkpoint=path, callback=keep, **arguments)
     assert digest(watched) == digest(reference)
     assert len(kept) >= 2
     for number in sorted({*np.linspace(0, len(kept) - 1, 3).astype(int)}):
-        heard = []
-        resumed = make(name, **params).fit(Y, resume_from=kept[number], callback=heard.append)
+        heard, resumed = [], clone(estimator)
+        resumed.fit(data, resume_from=kept[number], callback=heard.append, **arguments)
         assert digest(resumed) == digest(reference), f"resumed from report {number + 1}"
-        assert len(heard) <= len(kept) - number, "resuming did work that was already done"
+        if name != "missing, all chosen":  # what is quick, the rounds of rivals, is done again
+            assert len(heard) <= len(kept) - number, "resuming did work that was already done"
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "message"),
+    [
+        ("several", {"X": SEVERAL.reshape(-1, 9)}, "other data"),
+        ("covariates", {"row_covariates": 2 * COVARIATES["row_covariates"]}, "other data"),
+        ("tensor", {"n_components": (2, 2, 1)}, "other parameters: n_components"),
+    ],
+)
+def test_checkpoints_of_other_fits_are_refused(name, other, message, tmp_path):
+    estimator, data, arguments = FITS[name]
+    arguments = {"X": data} | arguments
+    clone(estimator).fit(**arguments, checkpoint=tmp_path / "fit.ckpt")
+    changed = {key: value for key, value in other.items() if key not in arguments}
+    with pytest.raises(ValueError, match=message):
+        clone(estimator).set_params(**changed).fit(
+            **arguments | {key: other[key] for key in other.keys() - changed.keys()},
+            resume_from=tmp_path / "fit.ckpt",
+        )
 
 
 SCRIPT = """

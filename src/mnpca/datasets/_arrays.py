@@ -9,9 +9,9 @@ from sklearn.utils import Bunch, check_random_state
 
 from mnpca._typing import RandomState
 from mnpca.datasets._noise import (
-    check_sizes,
     color_rows,
     planted_precision,
+    row_and_column_precisions,
     sample_matrix_normal,
 )
 
@@ -55,21 +55,16 @@ def make_several_matrices(
     (30, 20, 15)
     """
     rng = check_random_state(random_state)
-    if row_precision is None:
-        row_precision = planted_precision(n_samples, random_state=rng)
-    if col_precision is None:
-        col_precision = planted_precision(n_features, random_state=rng)
-    check_sizes(row_precision, col_precision, (n_samples, n_features))
+    A, B = row_and_column_precisions(
+        (row_precision, col_precision),
+        (n_samples, n_features),
+        lambda size: planted_precision(size, random_state=rng),
+    )
     loadings = rng.standard_normal((n_features, n_components))
     scores = rng.standard_normal((n_matrices, n_samples, n_components))
     signal = signal_scale * np.sqrt(0.2) * scores @ loadings.T
-    noise = [sample_matrix_normal(row_precision, col_precision, rng) for _ in range(n_matrices)]
-    return Bunch(
-        Y=signal + np.stack(noise),
-        signal=signal,
-        row_precision=sp.csr_array(row_precision),
-        col_precision=sp.csr_array(col_precision),
-    )
+    noise = np.stack([sample_matrix_normal(A, B, rng) for _ in range(n_matrices)])
+    return Bunch(Y=signal + noise, signal=signal, row_precision=A, col_precision=B)
 
 
 def make_tensor_normal(

@@ -8,9 +8,9 @@ from sklearn.utils import Bunch, check_random_state
 
 from mnpca._typing import FloatArray, IntArray, RandomState
 from mnpca.datasets._noise import (
-    check_sizes,
     color_rows,
     random_sparse_precision,
+    row_and_column_precisions,
     sample_matrix_normal,
     white_entries,
 )
@@ -69,10 +69,11 @@ def make_low_rank_matrix_normal(
     (40, 30)
     """
     rng = check_random_state(random_state)
-    if row_precision is None:
-        row_precision = random_sparse_precision(n_samples, density, condition, rng)
-    if col_precision is None:
-        col_precision = random_sparse_precision(n_features, density, condition, rng)
+    A, B = row_and_column_precisions(
+        (row_precision, col_precision),
+        (n_samples, n_features),
+        lambda size: random_sparse_precision(size, density, condition, rng),
+    )
     scores = rng.standard_normal((n_samples, n_components))
     loadings = rng.standard_normal((n_features, n_components))
     labels = np.zeros(n_samples, dtype=int)
@@ -80,18 +81,10 @@ def make_low_rank_matrix_normal(
         signal = np.sqrt(0.2) * scores @ loadings.T
         if n_components:
             labels = (scores[:, 0] > 0).astype(int)
-    check_sizes(row_precision, col_precision, (n_samples, n_features))
     if signal.shape != (n_samples, n_features):
         raise ValueError(f"signal must have shape {(n_samples, n_features)}, got {signal.shape}.")
-    signal = signal_scale * signal
-    observed = signal + sample_matrix_normal(row_precision, col_precision, rng, noise=noise)
-    return Bunch(
-        Y=observed,
-        signal=signal,
-        labels=labels,
-        row_precision=sp.csr_array(row_precision),
-        col_precision=sp.csr_array(col_precision),
-    )
+    error = sample_matrix_normal(A, B, rng, noise=noise)
+    return _bunch(signal_scale * signal, error, labels, A, B)
 
 
 def make_paper_small(
@@ -142,23 +135,21 @@ def make_paper_small(
     ((300, 200), 3)
     """
     rng = check_random_state(seed)
-    width = _width(n_features)
-    centroids = np.zeros((3, n_features))
-    centroids[0, :width], centroids[0, -width:] = 1, 1
-    centroids[1, :width], centroids[1, -width:] = -1, -1
-    centroids[2, :width], centroids[2, -width:] = 1, -1
+    centroids = _centroids(n_features, ((1, 1), (-1, -1), (1, -1)))
     labels = rng.permutation(np.arange(n_samples) * 3 // n_samples)
-    if row_precision is None:
-        row_precision = random_sparse_precision(n_samples, density, c, rng)
-    if col_precision is None:
-        col_precision = random_sparse_precision(n_features, density, c, rng)
-    check_sizes(row_precision, col_precision, (n_samples, n_features))
-    signal = signal_scale * centroids[labels]
+    A, B = row_and_column_precisions(
+        (row_precision, col_precision),
+        (n_samples, n_features),
+        lambda size: random_sparse_precision(size, density, c, rng),
+    )
+    error: FloatArray
     if legacy:
-        error = _legacy_noise(row_precision, col_precision, rng, noise)
+        # The paper's program lacks a transpose: E = La Z Lb.
+        white = white_entries((n_samples, n_features), rng, noise)
+        error = color_rows(A, white) @ color_rows(B, np.eye(n_features))
     else:
-        error = sample_matrix_normal(row_precision, col_precision, rng, noise=noise)
-    return _bunch(signal, error, labels, row_precision, col_precision)
+        error = sample_matrix_normal(A, B, rng, noise=noise)
+    return _bunch(signal_scale * centroids[labels], error, labels, A, B)
 
 
 def make_paper_large(p: int = 2000, seed: RandomState = 0) -> Bunch:
@@ -187,11 +178,7 @@ def make_paper_large(p: int = 2000, seed: RandomState = 0) -> Bunch:
     (1000, 50)
     """
     rng = check_random_state(seed)
-    width = _width(p)
-    centroids = np.zeros((3, p))
-    centroids[0, :width] = 1
-    centroids[1, -width:] = 1
-    centroids[2, :width], centroids[2, -width:] = 1, -1
+    centroids = _centroids(p, ((1, 0), (0, 1), (1, -1)))
     labels = rng.permutation(np.repeat([0, 1, 2], [300, 300, 400]))
     row_precision = random_sparse_precision(1000, 1e-2, 196.0, rng)
     col_precision = random_sparse_precision(p, 1e-3, 196.0, rng)
@@ -199,20 +186,15 @@ def make_paper_large(p: int = 2000, seed: RandomState = 0) -> Bunch:
     return _bunch(centroids[labels], error, labels, row_precision, col_precision)
 
 
-def _legacy_noise(
-    row_precision: Any, col_precision: Any, rng: np.random.RandomState, noise: str
-) -> FloatArray:
-    """E = La Z Lb: the missing transpose of the paper's program."""
-    white = white_entries((row_precision.shape[0], col_precision.shape[0]), rng, noise)
-    lower = color_rows(col_precision, np.eye(col_precision.shape[0]))
-    return color_rows(row_precision, white) @ lower
-
-
-def _width(n_features: int) -> int:
-    """Features at each end that a centroid raises or lowers: a tenth of all."""
+def _centroids(n_features: int, ends: tuple[tuple[int, int], ...]) -> FloatArray:
+    """Return rows with the given values on the first and on the last tenth of the features."""
     if n_features < 10:
         raise ValueError(f"n_features must be at least 10, got {n_features}.")
-    return n_features // 10
+    width = n_features // 10
+    centroids = np.zeros((len(ends), n_features))
+    for row, (first, last) in zip(centroids, ends, strict=True):
+        row[:width], row[-width:] = first, last
+    return centroids
 
 
 def _bunch(
@@ -222,8 +204,8 @@ def _bunch(
         Y=signal + error,
         signal=signal,
         labels=labels,
-        row_precision=sp.csr_array(row_precision),
-        col_precision=sp.csr_array(col_precision),
+        row_precision=row_precision,
+        col_precision=col_precision,
     )
 
 

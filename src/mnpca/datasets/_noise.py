@@ -1,6 +1,6 @@
 """Random sparse precisions, and noise with these precisions."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -255,9 +255,16 @@ def upper_factors(precision: Any) -> Iterator[tuple[IntArray, FloatArray]]:
             yield items, cholesky(block[::-1, ::-1], lower=True)[::-1, ::-1]
 
 
-def check_sizes(row_precision: Any, col_precision: Any, shape: tuple[int, ...]) -> None:
-    """Refuse precisions that do not fit a matrix of this shape."""
-    named = (("row_precision", row_precision), ("col_precision", col_precision))
-    for (name, precision), size in zip(named, shape, strict=True):
+def row_and_column_precisions(
+    given: tuple[Any, Any], shape: tuple[int, int], draw: Callable[[int], sp.csr_array]
+) -> list[sp.csr_array]:
+    """Return the given precisions of a matrix of this shape as sparse matrices, or drawn ones."""
+    precisions = []
+    for name, precision, size in zip(("row", "col"), given, shape, strict=True):
+        precision = sp.csr_array(draw(size) if precision is None else precision)
         if precision.shape != (size, size):
-            raise ValueError(f"{name} must have shape {(size, size)}, got {precision.shape}.")
+            raise ValueError(
+                f"{name}_precision must have shape {(size, size)}, got {precision.shape}."
+            )
+        precisions.append(precision)
+    return precisions

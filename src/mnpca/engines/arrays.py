@@ -117,6 +117,13 @@ def to_numpy(array: Array) -> np.ndarray:
     return np.from_dlpack(array)
 
 
+def on_host(value: Any) -> Any:
+    """Return an array, or a named tuple of such, in NumPy's float64; anything else as it is."""
+    if hasattr(value, "_fields"):
+        return type(value)(*(on_host(each) for each in value))
+    return to_numpy(value).astype(np.float64) if is_foreign_array(value) else value
+
+
 def like(array: Any, reference: Array, dtype: Any = None) -> Array:
     """Return a host array as one that lives where the reference does, with its type or a given one.
 

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for, is_dask
-from mnpca.engines.arrays import is_foreign_array, like, to_numpy
+from mnpca.engines.arrays import is_foreign_array, like
+from mnpca.estimators._input import check_finite
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import RowModel, row_log_likelihood
 
@@ -25,10 +26,6 @@ PLACED = (
     "low_rank_",
     "signal_variance_",
     "score_covariance_",
-)
-NOT_FINITE = (
-    "Input X contains NaN or infinity. Replace or drop such entries; NaN for missing ones is "
-    "understood in NumPy arrays in memory only."
 )
 
 
@@ -102,12 +99,6 @@ def fingerprint_rows(X: Any) -> str:
     return digest.hexdigest()
 
 
-def check_finite(values: Any) -> None:
-    """Refuse NaN and infinity."""
-    if not np.isfinite(values).all():
-        raise ValueError(NOT_FINITE)
-
-
 def place_results(estimator: Any, X: Any) -> None:
     """Put the fitted arrays where X lives, in its type."""
     for name in PLACED:
@@ -120,10 +111,3 @@ def placed(value: Any, X: Any) -> Any:
     if isinstance(value, tuple):
         return LowRank(*(like(factor, X) for factor in value))
     return like(value, X)
-
-
-def on_host(value: Any) -> Any:
-    """Return an array, or the factors of one, in NumPy's float64; anything else as it is."""
-    if isinstance(value, LowRank):
-        return LowRank(*(on_host(factor) for factor in value))
-    return to_numpy(value).astype(np.float64) if is_foreign_array(value) else value

@@ -1,26 +1,42 @@
 """What the estimators of arrays with three axes or more share."""
 
 import warnings
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from mnpca._typing import FloatArray, PathLike
-from mnpca.estimators._files import ProgressMixin, SaveMixin
+from mnpca._typing import FloatArray
+from mnpca.estimators._files import ReportingEstimator
 from mnpca.estimators._input import check_values, without_marks
-from mnpca.solvers.progress import Report, negated
+from mnpca.solvers.progress import Report, State, negated
 from mnpca.solvers.tensor.fit import TensorFit
 
 
-class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class AxesEstimator(ReportingEstimator, TransformerMixin, BaseEstimator):
     """An estimator whose data have one noise precision per axis.
 
     A subclass has ``_estimate(data, report, resume)``, which returns a `TensorFit`, and
     ``_store_fit(fit)``.
     """
+
+    _: KW_ONLY
+    max_iter: int = 9
+    tol: float = 1e-2
+    verbose: int = 0
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "center": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "verbose": ["verbose"],
+    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -28,40 +44,9 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        row_covariates: None = None,
-        col_covariates: None = None,
-        callback: Report | None = None,
-        checkpoint: PathLike | None = None,
-        resume_from: PathLike | None = None,
-    ) -> Self:
-        """Estimate the signal and the noise of every axis.
-
-        Parameters
-        ----------
-        X : array-like with two axes or more
-            Data; the first axis are the samples that `transform` takes. `DimensionFoldingPCA` takes
-            several matrices: three axes, or a list of matrices.
-        y : None
-            Ignored.
-        row_covariates, col_covariates : None
-            Not supported; the error says what to do instead.
-        callback : callable, default=None
-            Called with a `mnpca.Progress` after every iteration.
-        checkpoint : path-like, default=None
-            File in which the state of the fit is kept.
-        resume_from : path-like, default=None
-            Checkpoint of the same fit to go on from.
-
-        Returns
-        -------
-        self
-        """
+    def _prepare(
+        self, X: Any, row_covariates: None, col_covariates: None
+    ) -> tuple[FloatArray, FloatArray]:
         for name, given in (("row", row_covariates), ("col", col_covariates)):
             if given is not None:
                 raise ValueError(
@@ -70,13 +55,14 @@ class AxesEstimator(SaveMixin, ProgressMixin, TransformerMixin, BaseEstimator):
                     f"{name}_covariates=...)."
                 )
         X = self._validate_array(X, reset=True)
-        data = X.astype(np.float64, copy=False)
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
-            fit = self._estimate(data, report=negated(report), resume=resume)
-        self.shape_ = X.shape
+        return X, X
+
+    def _fit(self, training: FloatArray, report: Report, resume: State | None) -> None:
+        data = training.astype(np.float64, copy=False)
+        fit = self._estimate(data, report=negated(report), resume=resume)
+        self.shape_ = data.shape
         self._store_fit(fit)
         self._store_progress(fit)
-        return self
 
     def _validate_array(self, X: Any, *, reset: bool) -> FloatArray:
         """Return X as a finite float array with two axes or more."""

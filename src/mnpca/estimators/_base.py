@@ -7,36 +7,30 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca._typing import FloatArray
-from mnpca.engines import engine_for, is_dask, reads_in_blocks
-from mnpca.engines.arrays import is_foreign_array, to_numpy
+from mnpca.engines import is_dask, reads_in_blocks
+from mnpca.engines.arrays import is_foreign_array, on_host, to_numpy
 from mnpca.estimators._array_api import (
     each_block,
     log_likelihood,
     low_rank_blocks,
-    on_host,
     placed,
     project,
     training_moments,
 )
 from mnpca.estimators._edges import noise_graph
-from mnpca.estimators._files import ProgressMixin, SaveMixin
+from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import (
-    check_no_missing,
+    Accepts,
     check_output,
     check_scores,
+    checked_rows,
     floating_matrix,
-    names_of_one,
-    refuse_several,
     representable,
-    stack,
+    training_matrix,
     unstack,
-    validate_outside,
-    validate_rows_outside,
-    validate_training,
-    without_marks,
 )
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import (
@@ -46,15 +40,11 @@ from mnpca.model.rows import (
     gls_weights,
     row_log_likelihood,
     squared_length,
-    with_row_scales,
 )
-
-#: Rows that show whether rows differ in scale, at most.
-SCALED_ROWS = 5000
 
 
 class MatrixNormalEstimator(
-    SaveMixin, ProgressMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """The shared face of the estimators of Y = mean + X W' + E, E ~ MN(inv A, inv B).
 
@@ -63,60 +53,26 @@ class MatrixNormalEstimator(
     """
 
     center: Any
-    sample_names_in_: Any
 
-    # Whether X may be a scipy.sparse matrix; it is never made dense then.
-    _sparse_input = False
-    # Whether X may be several matrices that share both noise networks and the loadings.
-    _several_input = False
-    # Whether X may belong to another library (torch, CuPy, ...), where it then stays.
-    _foreign_input = False
-    # Whether X may stay outside memory (a mapped file, a dask array) and be read in blocks.
-    _blocks_input = False
-    # Whether NaN in X marks a missing value.
-    _missing_allowed = False
-    # Whether unseen rows may have scales of their own.
-    _rows_differ_in_scale = False
+    @property
+    def _accepts(self) -> Accepts:
+        """Tell what X may be."""
+        return Accepts()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._sparse_input
-        tags.input_tags.three_d_array = self._several_input
+        tags.input_tags.sparse = self._accepts.sparse
+        tags.input_tags.three_d_array = self._accepts.several
+        tags.input_tags.allow_nan = self._accepts.missing
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _validate_training(self, X: Any) -> Any:
-        """Check the training matrix; every fit begins with this. See `validate_training`.
-
-        Several matrices come back one under the other; `n_matrices_` is their number.
-        """
-        X, n_matrices = self._stacked(X)
-        if (self._foreign_input and is_foreign_array(X)) or self._stays_outside_memory(X):
-            X = validate_outside(self, X)
-        else:
-            X = validate_training(
-                self, X, accept_sparse=self._sparse_input, allow_nan=self._missing_allowed
-            )
-        if self._several_input:
+    def _training_matrix(self, X: Any) -> Any:
+        """Check the training matrix; every fit begins with this."""
+        X, n_matrices = training_matrix(self, X, self._accepts)
+        if self._accepts.several:
             self.n_matrices_ = n_matrices
-        if n_matrices is not None and hasattr(self, "sample_names_in_"):
-            self.sample_names_in_ = names_of_one(self.sample_names_in_, n_matrices)
         return X
-
-    def _stays_outside_memory(self, X: Any) -> bool:
-        """Tell whether X is read in blocks; a mapped file with missing values is not."""
-        if not (self._blocks_input and reads_in_blocks(X)):
-            return False
-        if is_dask(X) or not self._missing_allowed:
-            return True
-        return not np.isnan(engine_for(X).extremes()).any()
-
-    def _stacked(self, X: Any) -> tuple[Any, int | None]:
-        """Return several matrices one under the other, and their number (None for one)."""
-        if self._several_input:
-            return stack(X)
-        refuse_several(self, X)
-        return X, None
 
     def _scores_as_given(self, scores: Any, n_matrices: int | None) -> Any:
         """Give scores the first axis that their data had, if any."""
@@ -127,25 +83,6 @@ class MatrixNormalEstimator(
     def _as_fitted(self, rows: Any) -> Any:
         """Give rows of the training data the first axis that these had, if any."""
         return unstack(rows, getattr(self, "n_matrices_", None))
-
-    def _checked_rows(self, X: Any) -> tuple[Any, int | None]:
-        """Check rows to project or to score; return them with the number of matrices."""
-        check_is_fitted(self)
-        X, n_matrices = self._stacked(X)
-        X = without_marks(X, keep_sparse=self._sparse_input)
-        if is_foreign_array(X) or reads_in_blocks(X):
-            return validate_rows_outside(self, X), n_matrices
-        rows = validate_data(
-            self,
-            X,
-            reset=False,
-            accept_sparse="csr" if self._sparse_input else False,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite="allow-nan" if self._missing_allowed else True,
-        )
-        if sp.issparse(rows):
-            check_no_missing(rows)
-        return rows, n_matrices
 
     def _store_fit(
         self,
@@ -169,30 +106,27 @@ class MatrixNormalEstimator(
         self.components_ = components
         self.singular_values_ = singular_values
         self.n_components_ = len(components)
-        self.row_precision_ = _as_stored(row_precision)
-        self.col_precision_ = _as_stored(col_precision)
-        self._store_row_distribution(X)
-
-    def _store_row_distribution(self, X: Any) -> None:
-        """Estimate the distribution of an unseen row: noise variance and score covariance."""
-        loadings = self.components_.T
-        in_blocks = self._blocks_input and reads_in_blocks(X)
-        if (isinstance(X, np.ndarray) and not in_blocks) or sp.issparse(X):
-            scores = gls_scores(X, self.col_precision_, loadings, self.mean_)
-            total = squared_length(X, self.mean_, self.col_precision_)
-        else:
-            weights = gls_weights(self.col_precision_, loadings)
-            scores, total = training_moments(X, self.mean_, weights, self.col_precision_)
-        # A mean of zero that was estimated costs a row, too; center may be "auto".
-        n_free = X.shape[0] - (self.center is True or bool(np.any(self.mean_)))
-        model = fit_row_model(scores, total, n_free, self.col_precision_, loadings)
-        if self._rows_differ_in_scale:
-            rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], SCALED_ROWS)).astype(int)
-            sample = engine_for(X).block(rows, np.arange(X.shape[1])) - self.mean_
-            model = with_row_scales(model, sample)
-            self.degrees_of_freedom_ = model.degrees_of_freedom
+        self.row_precision_, self.col_precision_ = (
+            each if isinstance(each, LinearOperator) else sp.csr_array(each)
+            for each in (row_precision, col_precision)
+        )
+        model = self._estimated_rows(X)
         self.noise_variance_ = model.noise_variance
         self.score_covariance_ = model.score_covariance
+
+    def _estimated_rows(self, X: Any) -> RowModel:
+        """Estimate the distribution of an unseen row from the training rows."""
+        loadings, precision = self.components_.T, self.col_precision_
+        in_blocks = self._accepts.blocks and reads_in_blocks(X)
+        if sp.issparse(X) or (isinstance(X, np.ndarray) and not in_blocks):
+            scores = gls_scores(X, precision, loadings, self.mean_)
+            total = squared_length(X, self.mean_, precision)
+        else:
+            weights = gls_weights(precision, loadings)
+            scores, total = training_moments(X, self.mean_, weights, precision)
+        # A mean of zero that was estimated costs a row, too; center may be "auto".
+        n_free = X.shape[0] - (self.center is True or bool(np.any(self.mean_)))
+        return fit_row_model(scores, total, n_free, precision, loadings)
 
     def _row_distribution(self) -> RowModel:
         """Return the distribution of an unseen row, mean taken off."""
@@ -225,7 +159,7 @@ class MatrixNormalEstimator(
         ndarray of shape (n_samples, n_components)
             With a first axis for the matrices where X has one.
         """
-        return self._project(*self._checked_rows(X))
+        return self._project(*checked_rows(self, X, self._accepts))
 
     def _project(self, rows: Any, n_matrices: int | None) -> Any:
         """Return the scores of rows that were checked."""
@@ -256,7 +190,7 @@ class MatrixNormalEstimator(
                 X,
                 dtype=[np.float64, np.float32],
                 ensure_min_features=min(1, self.n_components_),  # a model may have no component
-                allow_nd=self._several_input,
+                allow_nd=self._accepts.several,
             )
         check_scores(self, X)
         components, mean = on_host(self.components_), on_host(self.mean_)
@@ -294,7 +228,7 @@ class MatrixNormalEstimator(
         ndarray of shape (n_samples,)
             With a first axis for the matrices where X has one.
         """
-        return self._densities(*self._checked_rows(X))
+        return self._densities(*checked_rows(self, X, self._accepts))
 
     def _densities(self, rows: Any, n_matrices: int | None) -> Any:
         """Return the log-likelihoods of rows that were checked."""
@@ -357,7 +291,3 @@ class MatrixNormalEstimator(
             none); edges carry ``precision`` and ``partial_correlation``.
         """
         return noise_graph(self, side)
-
-
-def _as_stored(precision: Any) -> Any:
-    return precision if isinstance(precision, LinearOperator) else sp.csr_array(precision)

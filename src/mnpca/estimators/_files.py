@@ -1,19 +1,22 @@
-"""Files of a fit: models, checkpoints of running fits, and going on from one."""
+"""Running fits and their files: progress, checkpoints to go on from, and models."""
 
 import contextlib
 import inspect
 import os
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
+from sklearn.base import _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca import __version__
 from mnpca._typing import PathLike
 from mnpca.engines import reads_in_blocks
-from mnpca.engines.arrays import is_foreign_array
-from mnpca.estimators._array_api import fingerprint_rows, on_host
+from mnpca.engines.arrays import is_foreign_array, on_host
+from mnpca.estimators._array_api import fingerprint_rows
+from mnpca.estimators._docs import SHARED_DOCS
 from mnpca.estimators._meaning import check_meaning
 from mnpca.persistence import (
     ModelFileError,
@@ -23,7 +26,7 @@ from mnpca.persistence import (
     remove_leftovers,
     write_document,
 )
-from mnpca.solvers.progress import Progress, Report, State, silent
+from mnpca.solvers.progress import Progress, Report, State
 
 MATRIX_MODELS = (
     "GeneralizedPCA",
@@ -69,7 +72,7 @@ NOT_ITS_FAULT = (MemoryError, OSError, RuntimeError, Warning)
 
 
 class SaveMixin:
-    """Adds `save` to an estimator whose class is listed in `MODELS`."""
+    """Adds `save` to an estimator in `MODELS`, and `SHARED_DOCS` to its documentation."""
 
     get_params: Callable[..., dict[str, Any]]
 
@@ -77,6 +80,9 @@ class SaveMixin:
         super().__init_subclass__(**options)
         if cls.__name__ in MODELS:
             _CLASSES.setdefault(cls.__name__, cls)
+            cls.__doc__ = inspect.cleandoc(cls.__doc__ or "")
+            for name, text in SHARED_DOCS.items():
+                cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", textwrap.dedent(f"    {text}"))
 
     def save(self, path: PathLike) -> Self:
         """Write the fitted model to one file, without pickle; read it with `mnpca.load`.
@@ -200,86 +206,130 @@ class CheckpointError(ValueError):
     """
 
 
-class ProgressMixin:
-    """Turns the arguments of ``fit(X, callback=, checkpoint=, resume_from=)`` into a report.
+@contextlib.contextmanager
+def reported(
+    estimator: Any,
+    X: Any,
+    callback: Report | None = None,
+    checkpoint: PathLike | None = None,
+    resume_from: PathLike | None = None,
+) -> Iterator[tuple[Report, State | None]]:
+    """Turn the arguments of ``fit(X, callback=, checkpoint=, resume_from=)`` into a report.
 
     An estimator's fit wraps its solver::
 
-        with self._progress(X, callback, checkpoint, resume_from) as (report, resume):
+        with reported(self, X, callback, checkpoint, resume_from) as (report, resume):
             result = solver(X, ..., report=report, resume=resume)
 
-    where X is the validated matrix, `report` a `mnpca.solvers.progress.Report` and `resume` the
+    where X is the validated data, `report` a `mnpca.solvers.progress.Report` and `resume` the
     state to go on from, or None.
     """
+    resume = writer = None
+    if checkpoint is not None or resume_from is not None:
+        identity = _fit_identity(estimator, X)
+        resume = None if resume_from is None else _read_checkpoint(resume_from, identity)
+        writer = None if checkpoint is None else CheckpointWriter(checkpoint, identity)
+    raised_here = []
 
-    verbose: int
-    get_params: Callable[..., dict[str, Any]]
+    def report(progress: Progress) -> None:
+        if estimator.verbose:
+            print(
+                f"[{type(estimator).__name__}] {progress.stage}, iteration {progress.iteration}: "
+                f"objective {progress.objective:.6f}"
+            )
+        try:
+            for listener in (writer, callback):
+                if listener is not None:
+                    listener(progress)
+        except Exception as error:
+            raised_here.append(error)
+            raise
 
-    @contextlib.contextmanager
-    def _progress(
+    try:
+        yield report, resume
+    except KeyboardInterrupt as interrupt:
+        if writer is not None:
+            _explain(interrupt, writer)
+        raise
+    except Exception as error:
+        # A solver trusts its state; with a senseless one NumPy and LAPACK raise anything.
+        if resume is None or isinstance(error, NOT_ITS_FAULT) or error in raised_here:
+            raise
+        raise ModelFileError(
+            f"The fit that went on from the checkpoint {os.fspath(resume_from or '')!r} failed "
+            f"({type(error).__name__}: {error}). If it succeeds without resume_from, the "
+            "checkpoint is altered or of another version of mnpca."
+        ) from error
+
+
+def _fit_identity(estimator: Any, X: Any) -> dict[str, Any]:
+    """Return what must agree between a checkpoint and the fit that goes on from it."""
+    params = estimator.get_params(deep=False)
+    outside = is_foreign_array(X) or reads_in_blocks(X)
+    return {
+        "class": type(estimator).__name__,
+        "params": {n: fingerprint(v) for n, v in params.items() if n not in FREE_PARAMS},
+        "data": fingerprint_rows(X) if outside else fingerprint(X),
+    }
+
+
+class ReportingEstimator(SaveMixin):
+    """An estimator whose fit reports its progress and can be interrupted and resumed.
+
+    A subclass has ``_prepare(X, row_covariates, col_covariates)``, which checks them and returns
+    what is fitted and the data that identify a checkpoint, and ``_fit(training, report, resume)``.
+    """
+
+    _prepare: Callable[..., tuple[Any, Any]]
+    _fit: Callable[..., None]
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
         self,
         X: Any,
+        y: Any = None,
+        *,
+        row_covariates: Any = None,
+        col_covariates: Any = None,
         callback: Report | None = None,
         checkpoint: PathLike | None = None,
         resume_from: PathLike | None = None,
-    ) -> Iterator[tuple[Report, State | None]]:
-        if checkpoint is None and resume_from is None:
-            yield self._printed(callback or silent), None
-            return
-        identity = self._fit_identity(X)
-        resume = None if resume_from is None else _read_checkpoint(resume_from, identity)
-        writer = None if checkpoint is None else CheckpointWriter(checkpoint, identity)
-        listeners = [each for each in (writer, callback) if each is not None]
-        raised_here = []
+    ) -> Self:
+        """Estimate the signal and the noise.
 
-        def report(progress: Progress) -> None:
-            try:
-                for listener in listeners:
-                    listener(progress)
-            except Exception as error:
-                raised_here.append(error)
-                raise
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data; with more axes for `TensorMNPCA`, several matrices for `DimensionFoldingPCA`. An
+            array of torch, CuPy or another library of the array API standard is fitted
+            where it lives; fitted arrays and what `transform`, `inverse_transform` and `denoise`
+            return then belong to its library and device. `MNPCA` and `LikelihoodMNPCA` also take
+            several matrices, as an array with three axes or as a list. `MNPCA` reads a dask array,
+            and a memory-mapped one with at least as many rows as columns, in blocks of rows: they
+            need not fit into memory. A sparse matrix stays sparse in `MNPCA` and
+            `LikelihoodMNPCA`; its zeros are observations.
+        y : None
+            Ignored.
+        row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
+            Known covariates of the rows. Their effects are estimated by generalized least squares
+            under the noise, together with the rest of the model.
+        col_covariates : array-like of shape (n_features, n_col_covariates), default=None
+            Known covariates of the columns.
+        callback : callable, default=None
+            Called with a `mnpca.Progress` after every iteration.
+        checkpoint : path-like, default=None
+            File in which the state of the fit is kept.
+        resume_from : path-like, default=None
+            Checkpoint of the same fit to go on from.
 
-        try:
-            yield self._printed(report), resume
-        except KeyboardInterrupt as interrupt:
-            if writer is not None:
-                _explain(interrupt, writer)
-            raise
-        except Exception as error:
-            # A solver trusts its state; with a senseless one NumPy and LAPACK raise anything.
-            if resume is None or isinstance(error, NOT_ITS_FAULT) or error in raised_here:
-                raise
-            raise ModelFileError(
-                f"The fit that went on from the checkpoint {os.fspath(resume_from or '')!r} failed "
-                f"({type(error).__name__}: {error}). If it succeeds without resume_from, the "
-                "checkpoint is altered or of another version of mnpca."
-            ) from error
-
-    def _printed(self, report: Report) -> Report:
-        """Return a report that also prints what it is told, where ``verbose`` asks for that."""
-        if not self.verbose:
-            return report
-
-        def print_and_report(progress: Progress) -> None:
-            print(
-                f"[{type(self).__name__}] {progress.stage}, iteration {progress.iteration}: "
-                f"objective {progress.objective:.6f}"
-            )
-            report(progress)
-
-        return print_and_report
-
-    def _fit_identity(self, X: Any) -> dict[str, Any]:
-        """Return what must agree between a checkpoint and the fit that goes on from it."""
-        params = self.get_params(deep=False)
-        params = {name: value for name, value in params.items() if name not in FREE_PARAMS}
-        outside = is_foreign_array(X) or reads_in_blocks(X)
-        return {
-            "class": type(self).__name__,
-            "params": {name: fingerprint(value) for name, value in params.items()},
-            "data": fingerprint_rows(X) if outside else fingerprint(X),
-        }
+        Returns
+        -------
+        self
+        """
+        training, data = self._prepare(X, row_covariates, col_covariates)
+        with reported(self, data, callback, checkpoint, resume_from) as (report, resume):
+            self._fit(training, report, resume)
+        return self
 
 
 class CheckpointWriter:
@@ -357,7 +407,7 @@ def _read_checkpoint(path: PathLike, identity: dict[str, Any]) -> State:
 
 
 def _is_identity(stored: Any) -> bool:
-    """Tell whether a value from a file has the form of ``ProgressMixin._fit_identity``."""
+    """Tell whether a value from a file has the form of `_fit_identity`."""
     if not (isinstance(stored, dict) and stored.keys() == {"class", "params", "data"}):
         return False
     params = stored["params"]

@@ -1,25 +1,27 @@
 """Estimators of the noise: their common fit, missing values and known covariates."""
 
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import _fit_context
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mnpca._typing import BoolArray, FloatArray, PathLike
-from mnpca.engines import is_dask
-from mnpca.engines.arrays import is_foreign_array
-from mnpca.estimators._array_api import on_host, place_results
+from mnpca._typing import BoolArray, FloatArray
+from mnpca.engines.arrays import is_foreign_array, on_host
+from mnpca.estimators._array_api import place_results
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._input import representable, unstack
+from mnpca.estimators._files import ReportingEstimator
+from mnpca.estimators._input import checked_rows, representable, unstack
 from mnpca.model.effects import Covariates
 from mnpca.model.rows import RowModel, observed_log_likelihood, observed_scores, predict_missing
 from mnpca.solvers.missing import Incomplete, Outcome
-from mnpca.solvers.progress import Report
+from mnpca.solvers.progress import Report, State
 
 
-class NoiseEstimator(MatrixNormalEstimator):
+@dataclass(eq=False, repr=False)
+class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
     """An estimator of signal and noise with a parameter ``missing``.
 
     A subclass has ``_estimate(X, problem, report, resume)``: it fits the matrix X or, where X has
@@ -27,71 +29,34 @@ class NoiseEstimator(MatrixNormalEstimator):
     `_store_incomplete`.
     """
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._missing_allowed
-        return tags
+    _: KW_ONLY
+    missing: str = "em"
+    verbose: int = 0
 
-    missing: str
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        "missing": [StrOptions({"em", "error"})],
+        "verbose": ["verbose"],
+    }
 
-    @property
-    def _missing_allowed(self) -> bool:  # type: ignore[override]
-        return self.missing == "em"
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        row_covariates: Any = None,
-        col_covariates: Any = None,
-        callback: Report | None = None,
-        checkpoint: PathLike | None = None,
-        resume_from: PathLike | None = None,
-    ) -> Self:
-        """Estimate the signal and the two noise networks.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Data. An array of torch, CuPy or another library of the array API standard is fitted
-            where it lives; fitted arrays and what `transform`, `inverse_transform` and `denoise`
-            return then belong to its library and device. `MNPCA` and `LikelihoodMNPCA` also take
-            several matrices, as an array with three axes or as a list. `MNPCA` reads a dask array,
-            and a memory-mapped one with at least as many rows as columns, in blocks of rows: they
-            need not fit into memory. A sparse matrix stays sparse in `MNPCA` and
-            `LikelihoodMNPCA`; its zeros are observations.
-        y : None
-            Ignored.
-        row_covariates : array-like of shape (n_samples, n_row_covariates), default=None
-            Known covariates of the rows. Their effects are estimated by generalized least squares
-            under the noise, together with the rest of the model.
-        col_covariates : array-like of shape (n_features, n_col_covariates), default=None
-            Known covariates of the columns.
-        callback : callable, default=None
-            Called with a `mnpca.Progress` after every iteration.
-        checkpoint : path-like, default=None
-            File in which the state of the fit is kept.
-        resume_from : path-like, default=None
-            Checkpoint of the same fit to go on from.
-
-        Returns
-        -------
-        self
-        """
+    def _prepare(
+        self, X: Any, row_covariates: Any, col_covariates: Any
+    ) -> tuple[tuple[Any, Incomplete | None], Any]:
         self._check_parameters()
-        X = self._validate_training(X)
+        X = self._training_matrix(X)
         problem = self._incomplete_problem(X, row_covariates, col_covariates)
         data = self._as_fitted(X)
         if row_covariates is not None or col_covariates is not None:
             given = (row_covariates, col_covariates)
             data = [data, *(None if each is None else np.asarray(each) for each in given)]
-        with self._progress(data, callback, checkpoint, resume_from) as (report, resume):
-            self._estimate(X, problem, report, resume)
+        return (X, problem), data
+
+    def _fit(
+        self, training: tuple[Any, Incomplete | None], report: Report, resume: State | None
+    ) -> None:
+        X, problem = training
+        self._estimate(X, problem, report, resume)
         if is_foreign_array(X):
             place_results(self, X)
-        return self
 
     def _check_parameters(self) -> None:
         """Refuse parameters that do not go together."""
@@ -107,22 +72,13 @@ class NoiseEstimator(MatrixNormalEstimator):
         self.missing_ = self.completed_ = self.completed_std_ = nothing
         self.row_coef_ = self.col_coef_ = nothing
         self.row_covariates_ = self.row_covariates_mean_ = self.col_covariates_ = nothing
-        if is_foreign_array(X) or is_dask(X):
-            _refuse(row_covariates, col_covariates, "data outside NumPy")
-            return None
-        if sp.issparse(X):
-            _refuse(row_covariates, col_covariates, "sparse data", "Use X.toarray().")
-            return None
+        given = {"row_covariates": row_covariates, "col_covariates": col_covariates}
+        given = {name: values for name, values in given.items() if values is not None}
         # The smallest entry is NaN where any is; a mask of all of X is made only where needed.
-        if not np.isnan(X.min()) and row_covariates is None and col_covariates is None:
+        if not given and not (isinstance(X, np.ndarray) and np.isnan(X.min())):
             return None
+        _check_one_dense(X, getattr(self, "n_matrices_", None) is not None, given)
         missing = np.isnan(X)
-        if getattr(self, "n_matrices_", None) is not None:
-            _refuse(row_covariates, col_covariates, "several matrices")
-            raise ValueError(
-                "X has missing values, and several matrices at once must be complete. Fit the "
-                "matrices one by one, or impute the missing values first."
-            )
         _check_observed(missing)
         row = _covariates(row_covariates, len(X), "row_covariates", "rows")
         col = _covariates(col_covariates, X.shape[1], "col_covariates", "columns")
@@ -177,7 +133,7 @@ class NoiseEstimator(MatrixNormalEstimator):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        rows, n_matrices = self._checked_rows(X)
+        rows, n_matrices = checked_rows(self, X, self._accepts)
         if self._as_complete(rows, row_covariates):
             return self._project(rows, n_matrices)
         offset, model = self._offset(rows, row_covariates, least=1), self._row_model()
@@ -194,7 +150,7 @@ class NoiseEstimator(MatrixNormalEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        rows, n_matrices = self._checked_rows(X)
+        rows, n_matrices = checked_rows(self, X, self._accepts)
         if self._as_complete(rows, row_covariates):
             return self._densities(rows, n_matrices)
         offset, model = self._offset(rows, row_covariates, least=1), self._row_model()
@@ -238,7 +194,7 @@ class NoiseEstimator(MatrixNormalEstimator):
                 )
             filled, std = self.completed_.copy(), self.completed_std_.copy()
             return (filled, std) if return_std else filled
-        rows, n_matrices = self._checked_rows(X.toarray() if sp.issparse(X) else X)
+        rows, n_matrices = checked_rows(self, X.toarray() if sp.issparse(X) else X, self._accepts)
         offset = self._offset(rows, row_covariates, least=0)
         filled, variances = predict_missing(rows - offset, self._row_model())
         filled = np.where(np.isnan(rows), filled + offset, rows).astype(rows.dtype, copy=False)
@@ -258,10 +214,10 @@ class NoiseEstimator(MatrixNormalEstimator):
 
         `least` is the number of observed cells that every row must have.
         """
-        if is_foreign_array(X) or is_dask(X):
+        if not isinstance(X, np.ndarray):
             raise ValueError(
                 "Covariates and missing values are understood in NumPy arrays only. Pass the rows "
-                f"as one ({'X.compute()' if is_dask(X) else 'X.cpu().numpy() in torch'})."
+                "as one, for instance X.compute() of dask or X.cpu().numpy() of torch."
             )
         empty = np.flatnonzero((~np.isnan(X)).sum(axis=1) < least)
         if len(empty):
@@ -335,10 +291,19 @@ def _check_observed(missing: BoolArray) -> None:
             )
 
 
-def _refuse(
-    row_covariates: Any, col_covariates: Any, what: str, remedy: str = "Remove the effects first."
-) -> None:
-    """Refuse covariates where they are not supported."""
-    for name, value in (("row_covariates", row_covariates), ("col_covariates", col_covariates)):
-        if value is not None:
-            raise ValueError(f"{name} cannot be combined with {what}. {remedy}")
+def _check_one_dense(X: Any, several: bool, given: dict[str, Any]) -> None:
+    """Refuse covariates and missing values beside what is not one dense NumPy matrix."""
+    if isinstance(X, np.ndarray) and not several:
+        return
+    kind = "sparse data" if sp.issparse(X) else "data outside NumPy"
+    if several:
+        kind = "several matrices"
+    for name in given:
+        raise ValueError(
+            f"{name} cannot be combined with {kind}. Pass one dense NumPy matrix, or remove the "
+            "effects first."
+        )
+    raise ValueError(
+        "X has missing values, and several matrices at once must be complete. Fit the "
+        "matrices one by one, or impute the missing values first."
+    )

@@ -2,58 +2,100 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mnpca._typing import FloatArray, RandomState
-from mnpca.engines import engine_for, is_dask
+from mnpca.engines import engine_for, is_dask, reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array, namespace
-from mnpca.estimators._array_api import check_finite
 
 
-def validate_training(
-    estimator: Any, X: Any, *, accept_sparse: bool = False, allow_nan: bool = False
-) -> Any:
+@dataclass(frozen=True)
+class Accepts:
+    """What X may be, besides one complete NumPy matrix in memory."""
+
+    #: A scipy.sparse matrix, which is never made dense then.
+    sparse: bool = False
+    #: Several matrices that share both noise networks and the loadings.
+    several: bool = False
+    #: An array of another library (torch, CuPy, ...), where it then stays.
+    foreign: bool = False
+    #: A mapped file or a dask array, which is read in blocks.
+    blocks: bool = False
+    #: A matrix in which NaN marks missing values.
+    missing: bool = False
+
+
+def training_matrix(estimator: Any, X: Any, accepts: Accepts) -> tuple[Any, int | None]:
     """Return X as a finite float matrix that a fit can rely on, and note its names.
 
-    Sets ``n_features_in_``, ``feature_names_in_`` and, where X has names for its rows,
-    ``sample_names_in_``. With `allow_nan`, NaN marks missing values. The result may share memory
-    with X: a fit must never write to it.
+    Several matrices come back one under the other, with their number (None for one). Sets
+    ``n_features_in_``, ``feature_names_in_`` and, where X has names for its rows,
+    ``sample_names_in_``. The result may share memory with X: a fit must never write to it.
     """
-    names = _sample_names(X)
-    X = without_marks(X, keep_sparse=accept_sparse)
+    X, n_matrices = _stacked(estimator, X, accepts)
+    names = None
+    if (accepts.foreign and is_foreign_array(X)) or _stays_outside_memory(X, accepts):
+        X = _matrix_outside(estimator, X, reset=True)
+        check_values(X)
+    else:
+        names = _sample_names(X)
+        X = without_marks(X, keep_sparse=accepts.sparse)
+        # Rounding depends on the order in memory, and results should not.
+        X = _validated(estimator, X, accepts, order="C", ensure_min_samples=2)
+        check_values(_with_means(X) if accepts.missing and not sp.issparse(X) else X)
+    if names is not None:
+        estimator.sample_names_in_ = names[: len(names) // (n_matrices or 1)]
+    elif hasattr(estimator, "sample_names_in_"):
+        del estimator.sample_names_in_
+    return X, n_matrices
+
+
+def checked_rows(estimator: Any, X: Any, accepts: Accepts) -> tuple[Any, int | None]:
+    """Return rows to project or to score, checked, and the number of matrices."""
+    check_is_fitted(estimator)
+    X, n_matrices = _stacked(estimator, X, accepts)
+    X = without_marks(X, keep_sparse=accepts.sparse)
+    if not (is_foreign_array(X) or reads_in_blocks(X)):
+        return _validated(estimator, X, accepts, reset=False), n_matrices
+    X = _matrix_outside(estimator, X, reset=False)
+    if not is_dask(X):  # its blocks are checked when they are computed
+        check_finite(engine_for(X).extremes())
+    return X, n_matrices
+
+
+def _validated(estimator: Any, X: Any, accepts: Accepts, **options: Any) -> Any:
+    """Return X as scikit-learn checks it."""
     X = validate_data(
         estimator,
         X,
-        accept_sparse="csr" if accept_sparse else False,
+        accept_sparse="csr" if accepts.sparse else False,
         dtype=[np.float64, np.float32],
-        # Rounding depends on the order in memory, and results should not.
-        order="C",
-        ensure_min_samples=2,
-        ensure_all_finite="allow-nan" if allow_nan else True,
+        ensure_all_finite="allow-nan" if accepts.missing else True,
+        **options,
     )
-    if sp.issparse(X):
-        check_no_missing(X)
-    if names is not None:
-        estimator.sample_names_in_ = names
-    elif hasattr(estimator, "sample_names_in_"):
-        del estimator.sample_names_in_
-    check_values(_with_means(X) if allow_nan and not sp.issparse(X) else X)
-    return X
-
-
-def check_no_missing(X: Any) -> None:
-    """Refuse NaN in a sparse matrix: all other entries, the zeros too, would be observations."""
-    if np.isnan(X.data).any():
+    # All other entries of a sparse matrix, the zeros too, would be observations.
+    if sp.issparse(X) and np.isnan(X.data).any():
         raise ValueError(
             "Input X contains NaN, and missing values are understood in dense arrays only. Use "
             "X.toarray(), or replace or drop such entries."
         )
+    return X
+
+
+def _stays_outside_memory(X: Any, accepts: Accepts) -> bool:
+    """Tell whether X is read in blocks; a mapped file with missing values is not."""
+    if not (accepts.blocks and reads_in_blocks(X)):
+        return False
+    if is_dask(X) or not accepts.missing:
+        return True
+    return not np.isnan(engine_for(X).extremes()).any()
 
 
 def check_scores(estimator: Any, scores: Any) -> None:
@@ -134,37 +176,16 @@ def _with_means(X: Any) -> FloatArray:
     return np.where(missing, np.where(missing, 0, X).sum(axis=0) / counts, X)
 
 
-def validate_outside(estimator: Any, X: Any) -> Any:
-    """Return a matrix that is no NumPy array in memory, checked as `validate_training` does.
-
-    It stays where it is; it has no names.
-    """
+def _matrix_outside(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return a matrix that is no NumPy array in memory, where it is; it has no names."""
     X = floating_matrix(X)
     n, p = X.shape
-    if n < 2 or p < 1:
+    if reset and (n < 2 or p < 1):
         raise ValueError(
             f"Found array with {n} sample(s) and {p} feature(s) (shape={(n, p)}) while a minimum "
             f"of 2 samples and 1 feature is required by {type(estimator).__name__}."
         )
-    check_values(X)
-    for name in ("feature_names_in_", "sample_names_in_"):
-        if hasattr(estimator, name):
-            delattr(estimator, name)
-    estimator.n_features_in_ = p
-    return X
-
-
-def validate_rows_outside(estimator: Any, X: Any) -> Any:
-    """Return rows to project or to score, as wide as the training data, where they are."""
-    X = floating_matrix(X)
-    if X.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input."
-        )
-    if not is_dask(X):  # its blocks are checked when they are computed
-        check_finite(engine_for(X).extremes())
-    return X
+    return validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
 def floating_matrix(X: Any) -> Any:
@@ -236,6 +257,15 @@ def check_values(X: Any) -> None:
         raise ValueError(f"All rows of X are the same, {nothing}")
 
 
+def check_finite(values: Any) -> None:
+    """Refuse NaN and infinity."""
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "Input X contains NaN or infinity. Replace or drop such entries; NaN for missing ones "
+            "is understood in NumPy arrays in memory only."
+        )
+
+
 def unstack(rows: Any, n_matrices: int | None) -> Any:
     """Give rows of several matrices, one under the other, their first axis back (None: one)."""
     if n_matrices is None:
@@ -255,6 +285,18 @@ def check_output(estimator: Any) -> None:
         )
 
 
+def _stacked(estimator: Any, X: Any, accepts: Accepts) -> tuple[Any, int | None]:
+    """Return several matrices one under the other, and their number (None for one)."""
+    if accepts.several:
+        return stack(X)
+    if getattr(X, "ndim", None) == 3 or _is_list_of_matrices(X):
+        raise ValueError(
+            f"X is several matrices, and {type(estimator).__name__} takes one. Pass them one by "
+            "one, or use MNPCA or LikelihoodMNPCA, which fit several together."
+        )
+    return X, None
+
+
 def stack(X: Any) -> tuple[Any, int | None]:
     """Put several matrices, an array with three axes or a list, one under the other.
 
@@ -272,20 +314,6 @@ def stack(X: Any) -> tuple[Any, int | None]:
     if 0 in X.shape:
         raise ValueError(f"X holds no entries: its shape is {X.shape}.")
     return X.reshape(-1, X.shape[2]), X.shape[0]
-
-
-def refuse_several(estimator: Any, X: Any) -> None:
-    """Refuse several matrices where an estimator takes one."""
-    if getattr(X, "ndim", None) == 3 or _is_list_of_matrices(X):
-        raise ValueError(
-            f"X is several matrices, and {type(estimator).__name__} takes one. Pass them one by "
-            "one, or use MNPCA or LikelihoodMNPCA, which fit several together."
-        )
-
-
-def names_of_one(names: Any, n_matrices: int) -> Any:
-    """Return the row names of one matrix from those of all."""
-    return names[: len(names) // n_matrices]
 
 
 def _concatenated(frames: Sequence[Any]) -> Any:

@@ -142,10 +142,10 @@ def _check_together(kind: str, values: dict[str, Any]) -> None:
     if not values.get("degrees_of_freedom_", np.inf) > 2:
         raise ValueError("degrees_of_freedom_ is not above 2")
     covariance = np.asarray(values["score_covariance_"], dtype=np.float64)
-    low = np.linalg.eigvalsh((covariance + covariance.T) / 2).min(initial=0.0)
-    if low < -1e-5 * np.abs(covariance).max(initial=0.0) or not np.allclose(
-        covariance, covariance.T, rtol=1e-3, atol=1e-5 * np.abs(covariance).max(initial=0.0)
-    ):
+    size = np.abs(covariance).max(initial=0.0)
+    symmetric = np.allclose(covariance, covariance.T, rtol=1e-3, atol=1e-5 * size)
+    lowest = np.linalg.eigvalsh((covariance + covariance.T) / 2).min(initial=0.0)
+    if lowest < -1e-5 * size or not symmetric:
         raise ValueError("score_covariance_ is not a covariance")
     loadings = values["components_"]
     gram = loadings @ (values["col_precision_"] @ loadings.T)

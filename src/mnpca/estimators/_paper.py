@@ -1,10 +1,12 @@
 """What the estimators of the paper's algorithms share: one solver for complete matrices."""
 
-import inspect
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval
 
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
@@ -13,46 +15,12 @@ from mnpca.estimators._incomplete import NoiseEstimator
 from mnpca.model.sparse_data import SparseData
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.missing import Incomplete
-from mnpca.solvers.missing.refit import IncompleteFit, fit_incomplete
+from mnpca.solvers.missing.refit import fit_incomplete
 from mnpca.solvers.missing.start import column_fill, first_guess
 from mnpca.solvers.progress import Report, State
 
-#: Parts of the documentation that the estimators of the paper's algorithms share.
-SHARED_DOCS = {
-    "center_and_missing": """center : bool, default=True
-        Whether to subtract the mean of every column. The paper's experiments do not.
-    missing : {"em", "error"}, default="em"
-        What NaN in X means: a missing value, replaced in every step of the fit by what the model
-        expects of it, with the uncertainty that this leaves; or an error.""",
-    "components": """components_ : ndarray of shape (n_components, n_features)
-        Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
-        each is positive.
-    singular_values_ : ndarray of shape (n_components,)
-        Generalized singular values.
-    low_rank_ : LowRank
-        Scores and loadings of the estimated signal, the mean left out.
-    mean_ : ndarray of shape (n_features,)
-        Subtracted mean, or zeros.""",
-    "distribution": """n_components_ : int
-        Number of components.
-    explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)
-        Variances of a row's scores, and their shares of the variance of a row in the metric B.
-    missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
-        Where X had missing values: which, the completed matrix, and its standard errors; see
-        `impute`.
-    row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
-        Effects of the row covariates: `row_covariates_` with `row_covariates_mean_` subtracted.
-    col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
-        Effects of the column covariates, which `col_covariates_` keeps.
-    noise_variance_, score_covariance_ : float, ndarray
-        The distribution of a row that `score` assumes.""",
-    "references": """References
-    ----------
-    .. [1] C. Zhang, K. Gai and S. Zhang, "Matrix normal PCA for interpretable dimension reduction
-       and graphical noise modeling" (2019).""",
-}
 
-
+@dataclass(eq=False, repr=False)
 class PaperEstimator(NoiseEstimator):
     """An estimator whose solver takes a complete, centered matrix.
 
@@ -60,12 +28,15 @@ class PaperEstimator(NoiseEstimator):
     penalties, and returns a `mnpca.solvers.missing.refit.Solve`; and ``_warn_unless_converged()``.
     """
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if cls.__doc__:
-            cls.__doc__ = inspect.cleandoc(cls.__doc__)
-            for name, text in SHARED_DOCS.items():
-                cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", inspect.cleandoc(text))
+    n_components: int | str = 2
+    _: KW_ONLY
+    center: bool = True
+
+    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **NoiseEstimator._parameter_constraints,
+        "center": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
 
     def _estimate(
         self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
@@ -75,7 +46,7 @@ class PaperEstimator(NoiseEstimator):
         rank = choose_rank(self.n_components, stored, mean=offset)
         if problem is None:
             solution = self._solver(data, rank)(data, report, resume)
-            fit = IncompleteFit(solution, mean, solution.signal, None, X)
+            signal = solution.signal
         else:
             guess = first_guess(problem, rank, self.center, seed=0)
             fit = fit_incomplete(
@@ -88,20 +59,20 @@ class PaperEstimator(NoiseEstimator):
                 report=report,
                 resume=resume,
             )
-            assert fit.outcome is not None
             self._store_incomplete(X, fit.outcome)
-        self.objective_history_ = np.array(fit.solution.history)
-        self.n_iter_ = len(fit.solution.history) - 1
-        self.converged_ = fit.solution.converged
+            X, solution, mean, signal = fit.data, fit.solution, fit.mean, fit.signal
+        self.objective_history_ = np.array(solution.history)
+        self.n_iter_ = len(solution.history) - 1
+        self.converged_ = solution.converged
         self._warn_unless_converged()
         self._store_fit(
-            fit.data,
-            mean=fit.mean,
-            low_rank=fit.signal.low_rank(),
-            components=fit.signal.right.T,
-            singular_values=fit.signal.singular_values,
-            row_precision=fit.solution.row_precision,
-            col_precision=fit.solution.col_precision,
+            X,
+            mean=mean,
+            low_rank=signal.low_rank(),
+            components=signal.right.T,
+            singular_values=signal.singular_values,
+            row_precision=solution.row_precision,
+            col_precision=solution.col_precision,
         )
 
     def _centered(self, data: Any) -> tuple[Any, FloatArray]:

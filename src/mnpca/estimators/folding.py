@@ -1,6 +1,7 @@
 """Dimension folding: PCA of several matrices with common row and column loadings."""
 
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from mnpca.estimators._input import representable, stack, unstack
 from mnpca.solvers.tensor.fit import TensorFit, fit_tensor
 
 
+@dataclass(eq=False, repr=False)
 class DimensionFoldingPCA(AxesEstimator):
     """PCA of several matrices that share row loadings, column loadings and both noise networks.
 
@@ -32,12 +34,8 @@ class DimensionFoldingPCA(AxesEstimator):
         Structure of the noise on both sides: networks, unequal variances only, or equal ones.
     center : bool, default=True
         Whether there is a mean matrix M.
-    max_iter : int, default=9
-        Most iterations with unequal variances only, before networks.
-    tol : float, default=1e-2
-        A stage ends when the signal changes by less than this share.
-    verbose : int, default=0
-        Whether to print every iteration.
+    {stages}
+    {verbose}
 
     Attributes
     ----------
@@ -52,14 +50,7 @@ class DimensionFoldingPCA(AxesEstimator):
         M, zeros without `center`.
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0``.
-    shape_ : tuple of int
-        Of the training array.
-    objective_history_ : ndarray
-        What is minimized, after every iteration: the price of the edges less the log-likelihood.
-    n_iter_ : int
-        Iterations made.
-    converged_ : bool
-        Whether the signal settled. A ConvergenceWarning says so where it did not.
+    {axes_end}
 
     References
     ----------
@@ -80,34 +71,18 @@ class DimensionFoldingPCA(AxesEstimator):
     (30, 20, 15)
     """
 
+    n_row_components: int = 2
+    n_col_components: int = 2
+    _: KW_ONLY
+    noise: str = "graph"
+    center: bool = True
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **AxesEstimator._parameter_constraints,
         "n_row_components": [Interval(Integral, 1, None, closed="left")],
         "n_col_components": [Interval(Integral, 1, None, closed="left")],
         "noise": [StrOptions({"graph", "diagonal", "identity"})],
-        "center": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        n_row_components: int = 2,
-        n_col_components: int = 2,
-        *,
-        noise: str = "graph",
-        center: bool = True,
-        max_iter: int = 9,
-        tol: float = 1e-2,
-        verbose: int = 0,
-    ) -> None:
-        self.n_row_components = n_row_components
-        self.n_col_components = n_col_components
-        self.noise = noise
-        self.center = center
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

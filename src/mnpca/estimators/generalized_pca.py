@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, Self, cast
 
@@ -15,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray, RandomState
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._input import seed_of
+from mnpca.estimators._input import Accepts, seed_of
 from mnpca.model.gpca import DEPTH, OVERSAMPLING, CenteredMatrix, GpcaSolver, gpca
 from mnpca.model.metric import Metric, as_metric, laplacian_metric, smooth_metric
 from mnpca.selection.rank import choose_rank
@@ -32,6 +33,7 @@ _METRIC = [
 ]
 
 
+@dataclass(eq=False, repr=False)
 class GeneralizedPCA(MatrixNormalEstimator):
     """PCA in given metrics of the samples and of the features.
 
@@ -81,18 +83,13 @@ class GeneralizedPCA(MatrixNormalEstimator):
         Subtracted mean, or zeros.
     row_precision_, col_precision_ : sparse array or LinearOperator
         The metrics.
-    n_components_ : int
-        Number of components.
-    explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)
-        Variances of a row's scores, and their shares of the variance of a row in the metric B.
-    noise_variance_, score_covariance_ : float, ndarray
-        The distribution of a row that `score` assumes.
+    {explained}
+    {row_distribution}
     n_iter_ : int
         Iterations made.
     converged_ : bool
         Whether the solver reached `tol`.
-    n_features_in_, feature_names_in_, sample_names_in_
-        Size and names of the training data.
+    {names}
 
     References
     ----------
@@ -113,7 +110,16 @@ class GeneralizedPCA(MatrixNormalEstimator):
     True
     """
 
-    _sparse_input = True
+    n_components: float | str | None = None
+    _: KW_ONLY
+    row_metric: Any = None
+    col_metric: Any = None
+    center: bool = True
+    solver: str = "auto"
+    max_iter: int = 1000
+    tol: float = 1e-12
+    random_state: RandomState = None
+    verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "n_components": [
@@ -132,28 +138,9 @@ class GeneralizedPCA(MatrixNormalEstimator):
         "verbose": ["verbose"],
     }
 
-    def __init__(
-        self,
-        n_components: float | str | None = None,
-        *,
-        row_metric: Any = None,
-        col_metric: Any = None,
-        center: bool = True,
-        solver: str = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-12,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.row_metric = row_metric
-        self.col_metric = col_metric
-        self.center = center
-        self.solver = solver
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    @property
+    def _accepts(self) -> Accepts:
+        return Accepts(sparse=True)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -171,7 +158,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
         -------
         self
         """
-        X = self._validate_training(X)
+        X = self._training_matrix(X)
         n, p = X.shape
         mean = _column_means(X) if self.center else np.zeros(p)
         share = self.n_components if isinstance(self.n_components, float) else None

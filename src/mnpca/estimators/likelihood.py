@@ -1,6 +1,7 @@
 """MN-PCA by penalized likelihood, as a scikit-learn estimator."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -8,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mnpca.estimators._input import Accepts
 from mnpca.estimators._paper import PaperEstimator
 from mnpca.selection.penalty import RULES, choose_penalties
 from mnpca.solvers.likelihood.fit import Start, fit_likelihood, identified
@@ -18,6 +20,7 @@ from mnpca.solvers.progress import Report, State
 _ALPHA = [Interval(Real, 0, None, closed="left"), StrOptions(set(RULES)), "array-like"]
 
 
+@dataclass(eq=False, repr=False)
 class LikelihoodMNPCA(PaperEstimator):
     """PCA with correlated noise, by maximum penalized likelihood.
 
@@ -66,18 +69,19 @@ class LikelihoodMNPCA(PaperEstimator):
         columns scaled to equal mean squares, or both; then the lower objective wins.
     low_rank_step : {"als", "closed"}, default="als"
         How X and W are updated: by alternating least squares, or by generalized PCA at once.
-    {center_and_missing}
+    {center}
+    {missing}
     max_iter : int, default=200
         Largest number of iterations.
     tol : float, default=1e-5
         The fit ends when an iteration changes the objective by at most this (relative to the
         objective where that exceeds 1).
-    verbose : int, default=0
-        Whether to print the objective after every iteration.
+    {verbose}
 
     Attributes
     ----------
     {components}
+    {low_rank}
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0``.
     alpha_row_, alpha_col_ : float or ndarray
@@ -93,14 +97,13 @@ class LikelihoodMNPCA(PaperEstimator):
         Iterations made.
     converged_ : bool
         Whether the objective settled within `max_iter` iterations.
-    {distribution}
-    n_matrices_ : int or None
-        Number of matrices, None where `fit` was given one. With several, `denoise` has a first
-        axis for them; `low_rank_` has the rows of all, one matrix after the other.
-    n_features_in_, feature_names_in_, sample_names_in_
-        Size and names of the training data.
+    {explained}
+    {incomplete}
+    {row_distribution}
+    {several}
+    {names}
 
-    {references}
+    {reference}
 
     Examples
     --------
@@ -115,7 +118,19 @@ class LikelihoodMNPCA(PaperEstimator):
     (5, 2)
     """
 
+    _: KW_ONLY
+    alpha_row: Any = "bic"
+    alpha_col: Any = "bic"
+    penalize_diagonal: bool = True
+    scale_free: bool = False
+    ridge: float = 0.0
+    start: Start = "best"
+    low_rank_step: LowRankStep = "als"
+    max_iter: int = 200
+    tol: float = 1e-5
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **PaperEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 0, None, closed="left"), StrOptions({"paper"})],
         "alpha_row": _ALPHA,
         "alpha_col": _ALPHA,
@@ -124,47 +139,12 @@ class LikelihoodMNPCA(PaperEstimator):
         "ridge": [Interval(Real, 0, None, closed="left")],
         "start": [StrOptions({"best", "svd", "scales"})],
         "low_rank_step": [StrOptions({"als", "closed"})],
-        "center": ["boolean"],
-        "missing": [StrOptions({"em", "error"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "verbose": ["verbose"],
     }
 
-    _sparse_input = True
-    _several_input = True
-    _foreign_input = True
-
-    def __init__(
-        self,
-        n_components: int | str = 2,
-        *,
-        alpha_row: Any = "bic",
-        alpha_col: Any = "bic",
-        penalize_diagonal: bool = True,
-        scale_free: bool = False,
-        ridge: float = 0.0,
-        start: Start = "best",
-        low_rank_step: LowRankStep = "als",
-        center: bool = True,
-        missing: str = "em",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha_row = alpha_row
-        self.alpha_col = alpha_col
-        self.penalize_diagonal = penalize_diagonal
-        self.scale_free = scale_free
-        self.ridge = ridge
-        self.start = start
-        self.low_rank_step = low_rank_step
-        self.center = center
-        self.missing = missing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
+    @property
+    def _accepts(self) -> Accepts:
+        return Accepts(sparse=True, several=True, foreign=True, missing=self.missing == "em")
 
     def _solver(self, data: Any, rank: int) -> Solve:
         chosen = choose_penalties(

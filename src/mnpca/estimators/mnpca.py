@@ -1,7 +1,7 @@
 """`MNPCA` as a scikit-learn estimator."""
 
 import warnings
-from dataclasses import asdict
+from dataclasses import KW_ONLY, asdict, dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,13 +12,14 @@ from sklearn.utils._param_validation import Interval, Options, RealNotInt, StrOp
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import RandomState
-from mnpca.engines import is_dask, reads_in_blocks
+from mnpca.engines import engine_for, is_dask, reads_in_blocks
 from mnpca.engines.arrays import namespace
 from mnpca.engines.threads import worker_threads
 from mnpca.estimators._edges import EdgesMixin, stored
 from mnpca.estimators._incomplete import NoiseEstimator
-from mnpca.estimators._input import seed_of
+from mnpca.estimators._input import Accepts, seed_of
 from mnpca.model.low_rank import LowRank
+from mnpca.model.rows import RowModel, with_row_scales
 from mnpca.model.whiteness import ModelCheckWarning, whiteness
 from mnpca.noise.edges import EdgeTests
 from mnpca.selection.choose_model import ChosenModel, choose_model
@@ -34,8 +35,11 @@ from mnpca.solvers.progress import Report, State, negated
 STRUCTURES = ("auto", "graph", "diagonal", "identity")
 #: A stage ends early below `tol`; one that ran to its end has settled below this multiple of it.
 UNSETTLED = 10.0
+#: Rows that show whether rows differ in scale, at most.
+SCALED_ROWS = 5000
 
 
+@dataclass(eq=False, repr=False)
 class MNPCA(EdgesMixin, NoiseEstimator):
     """PCA for correlated noise, with nothing to tune.
 
@@ -72,29 +76,19 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     robust : bool, default=False
         Whether to find single entries far outside signal and noise, and to leave them out of the
         fit; see `outliers_`.
-    missing : {"em", "error"}, default="em"
-        What NaN in X means: a missing value, replaced in every step of the fit by what the model
-        expects of it, with the uncertainty that this leaves; or an error.
-    max_iter : int, default=9
-        Most iterations of the diagonal stage.
-    tol : float, default=1e-2
-        A stage ends when the signal changes by less than this share.
+    {missing}
+    {stages}
     random_state : int, RandomState instance or None, default=None
         Source of the random start of the subspace iteration, on which the result depends by
         rounding only; None is a fixed start, so that fits can be repeated and resumed.
     n_jobs : int or None, default=None
         Threads of the linear algebra; the result does not depend on it. None leaves the number
         to the environment, -1 takes every processor.
-    verbose : int, default=0
-        Whether to print every iteration.
+    {verbose}
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        Loadings, orthonormal in the metric ``col_precision_``; the largest absolute loading of
-        each is positive.
-    singular_values_ : ndarray of shape (n_components,)
-        Generalized singular values.
+    {components}
     mean_ : ndarray of shape (n_features,)
         Mean row, zeros where the model has none.
     low_rank_ : LowRank
@@ -103,10 +97,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         Posterior variance of every entry of the signal, as two thin factors.
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0``.
-    n_components_ : int
-        Number of components.
-    explained_variance_, explained_variance_ratio_ : ndarrays of shape (n_components,)
-        Variances of a row's scores, and their shares of the variance of a row in the metric B.
+    {explained}
     objective_history_ : ndarray
         What is minimized, after every iteration of the final fit: the price of the edges less the
         evidence lower bound.
@@ -133,7 +124,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     choice_ : str
         Why the model has so many components, and what its noise was compared with.
     outliers_ : ndarray of bool of shape (n_samples, n_features) or None
-        The entries that ``robust=True`` left out.
+        The entries that ``robust=True`` left out, with a first axis for several matrices.
     model_check_ : dict
         Whiteness of the residual: correlation of rows and of columns beyond chance, distance of
         the singular values from the Marchenko-Pastur law, largest singular value, the verdict
@@ -143,9 +134,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     converged_ : bool
         Whether the signal settled: its last change was below ten times `tol`, or no edge was
         left. A ConvergenceWarning says so where it did not.
-    missing_, completed_, completed_std_ : ndarrays of shape (n_samples, n_features) or None
-        Where X had missing values: which, the completed matrix, and its standard errors; see
-        `impute`.
+    {incomplete}
     predictions_ : list of dict or None
         Where X had missing values and rank or noise were chosen: the candidates and how well each
         predicts observed cells that were hidden from it. ``noise`` (the structures of rows and
@@ -153,24 +142,17 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         column's standard deviation)
         and ``n_cells``, the number of hidden cells. The first is what would be chosen for
         complete data; the one with the smallest error is the fitted model.
-    row_coef_ : ndarray of shape (n_row_covariates, n_features) or None
-        Effects of the row covariates: `row_covariates_` with `row_covariates_mean_` subtracted.
-    col_coef_ : ndarray of shape (n_samples, n_col_covariates) or None
-        Effects of the column covariates, which `col_covariates_` keeps.
     edge_tests_ : dict or None
         The tests of both networks' edges, which `edges` lists. None where X was not in memory.
     noise_variance_, score_covariance_, degrees_of_freedom_ : float, ndarray, float
         The distribution of an unseen row that `score` assumes. Rows of unknown scale have a
         multivariate t distribution; where training rows hardly differ in scale, a normal one, with
         infinite degrees of freedom.
-    n_matrices_ : int or None
-        Number of matrices, None where `fit` was given one. With several, `denoise` and `outliers_`
-        have a first axis for them; `low_rank_` has the rows of all, one matrix after the other.
+    {several}
     row_chunks_ : tuple of int or None
         Where `fit` was given a dask array, the lengths of its chunks: `denoise` then returns dask
         arrays with the same ones.
-    n_features_in_, feature_names_in_, sample_names_in_
-        Size and names of the training data.
+    {names}
 
     Warns
     -----
@@ -200,7 +182,19 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     True
     """
 
+    n_components: float | str = "auto"
+    _: KW_ONLY
+    noise: str | tuple[str, str] = "auto"
+    center: Center = "auto"
+    prior: PriorChoice = "auto"
+    robust: bool = False
+    max_iter: int = 9
+    tol: float = 1e-2
+    random_state: RandomState = None
+    n_jobs: int | None = None
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **NoiseEstimator._parameter_constraints,
         "n_components": [
             Interval(Integral, 0, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
@@ -210,50 +204,22 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         "center": ["boolean", StrOptions({"auto"})],
         "prior": [StrOptions({"auto", "gaussian", "mixture"})],
         "robust": ["boolean"],
-        "missing": [StrOptions({"em", "error"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
-        "verbose": ["verbose"],
     }
 
-    _several_input = True
-    _foreign_input = True
-    _blocks_input = True
-    _rows_differ_in_scale = True
-
-    def __init__(
-        self,
-        n_components: float | str = "auto",
-        *,
-        noise: str | tuple[str, str] = "auto",
-        center: Center = "auto",
-        prior: PriorChoice = "auto",
-        robust: bool = False,
-        missing: str = "em",
-        max_iter: int = 9,
-        tol: float = 1e-2,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.noise = noise
-        self.center = center
-        self.prior = prior
-        self.robust = robust
-        self.missing = missing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    # A constant of other estimators. Outliers are told by comparison with all other entries.
     @property
-    def _sparse_input(self) -> bool:  # type: ignore[override]
-        return not self.robust
+    def _accepts(self) -> Accepts:
+        # Outliers are told by comparison with all other entries, so robust fits need all of them.
+        return Accepts(
+            sparse=not self.robust,
+            several=True,
+            foreign=True,
+            blocks=True,
+            missing=self.missing == "em",
+        )
 
     def _estimate(
         self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
@@ -289,6 +255,14 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             self.edge_tests_ = self._edge_tests(chosen)
         self.row_chunks_ = X.chunks[0] if is_dask(X) else None
         self._store_choice(chosen)
+
+    def _estimated_rows(self, X: Any) -> RowModel:
+        """Let rows differ in scale, as far as those of the training matrix do."""
+        rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], SCALED_ROWS)).astype(int)
+        sample = engine_for(X).block(rows, np.arange(X.shape[1])) - self.mean_
+        model = with_row_scales(super()._estimated_rows(X), sample)
+        self.degrees_of_freedom_ = model.degrees_of_freedom
+        return model
 
     def _store_choice(self, chosen: ChosenModel) -> None:
         """Set the fitted attributes and tell what is not right with the fit."""

@@ -1,22 +1,23 @@
 """Sparse precision of samples, as a scikit-learn estimator."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mnpca._typing import FloatArray
 from mnpca.estimators._edges import EdgesMixin, stored
 from mnpca.estimators._files import SaveMixin
-from mnpca.estimators._input import representable, validate_training
+from mnpca.estimators._input import Accepts, checked_rows, representable, training_matrix
 from mnpca.model.sparse import logdet
 from mnpca.noise.edges import score_edges
 from mnpca.precision import choose_penalty, sparse_precision
 
 
+@dataclass(eq=False, repr=False)
 class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
     """Sparse inverse covariance of Gaussian samples (the graphical lasso).
 
@@ -87,6 +88,14 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
            [0, 0, 0, 1]])
     """
 
+    alpha: float | str = "ebic"
+    _: KW_ONLY
+    penalize_diagonal: bool = False
+    center: bool = True
+    tol: float = 1e-4
+    max_iter: int = 1000
+    verbose: int = 0
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "ebic"})],
         "penalize_diagonal": ["boolean"],
@@ -95,23 +104,6 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        alpha: float | str = "ebic",
-        *,
-        penalize_diagonal: bool = False,
-        center: bool = True,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.penalize_diagonal = penalize_diagonal
-        self.center = center
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -128,7 +120,7 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         -------
         self
         """
-        X = validate_training(self, X).astype(np.float64, copy=False)
+        X = training_matrix(self, X, Accepts())[0].astype(np.float64, copy=False)
         self.location_ = X.mean(axis=0) if self.center else np.zeros(X.shape[1])
         centered = X - self.location_
         covariance = centered.T @ centered / len(X)
@@ -185,9 +177,8 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
-        centered = X - self.location_
+        X = checked_rows(self, X, Accepts())[0]
+        centered = X.astype(np.float64, copy=False) - self.location_
         distance = representable(np.float64, _squared_lengths, centered, self.precision_)
         constant = X.shape[1] * np.log(2.0 * np.pi) - logdet(self.precision_)
         return -0.5 * (distance + constant)

@@ -1,7 +1,8 @@
 """PCA of an array with any number of axes, each with its own noise network."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from mnpca.solvers.tensor.tucker import Tucker, unfold, weighted_by
 STRUCTURES = ("graph", "diagonal", "identity")
 
 
+@dataclass(eq=False, repr=False)
 class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     """PCA for correlated noise of an array with K axes, with a noise network on every axis.
 
@@ -41,14 +43,10 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     center : bool, default=False
         Whether to estimate a mean slice along the first axis. Without one, the mean is a part of
         the signal, which a Tucker decomposition describes as well.
-    max_iter : int, default=9
-        Most iterations with unequal variances only, before networks.
-    tol : float, default=1e-2
-        A stage ends when the signal changes by less than this share.
+    {stages}
     random_state : int, RandomState instance or None, default=None
         As in `MNPCA`, for a matrix; with more axes nothing is random.
-    verbose : int, default=0
-        Whether to print every iteration.
+    {verbose}
 
     Attributes
     ----------
@@ -68,15 +66,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         P_1, ..., P_K, scaled so that ``logdet P_k = 0`` for all but the last.
     n_components_ : tuple of int
         Components of every axis.
-    shape_ : tuple of int
-        Of the training array.
-    objective_history_ : ndarray
-        What is minimized, after every iteration: the price of the edges less the log-likelihood
-        (for a matrix as in `MNPCA`).
-    n_iter_ : int
-        Iterations made.
-    converged_ : bool
-        Whether the signal settled. A ConvergenceWarning says so where it did not.
+    {axes_end}
     n_features_in_ : int
         Length of the second axis.
 
@@ -93,34 +83,18 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     (3, 2)
     """
 
+    n_components: int | Sequence[int] = 2
+    _: KW_ONLY
+    noise: str | Sequence[str] = "graph"
+    center: bool = False
+    random_state: RandomState = None
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **AxesEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 0, None, closed="left"), list, tuple, np.ndarray],
         "noise": [StrOptions(set(STRUCTURES)), list, tuple],
-        "center": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
-
-    def __init__(
-        self,
-        n_components: int | Sequence[int] = 2,
-        *,
-        noise: str | Sequence[str] = "graph",
-        center: bool = False,
-        max_iter: int = 9,
-        tol: float = 1e-2,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.noise = noise
-        self.center = center
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _estimate(self, data: FloatArray, **progress: Any) -> TensorFit:
         ranks, structures = self._ranks(data.shape), self._structures(data.ndim)

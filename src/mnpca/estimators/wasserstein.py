@@ -1,12 +1,14 @@
 """MN-PCA by the Wasserstein distance to white noise, as a scikit-learn estimator."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from mnpca.estimators._input import Accepts
 from mnpca.estimators._paper import PaperEstimator
 from mnpca.model.wasserstein import DISCREPANCIES
 from mnpca.solvers.missing.refit import Solution, Solve
@@ -17,6 +19,7 @@ from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 TOLERANCE = {"convex": 1e-5, "gradient": 1e-3}
 
 
+@dataclass(eq=False, repr=False)
 class WassersteinMNPCA(PaperEstimator):
     """PCA with correlated noise, by the Wasserstein distance of whitened noise to white noise.
 
@@ -46,7 +49,8 @@ class WassersteinMNPCA(PaperEstimator):
         ``gradient``: the paper's algorithm, Adam steps on Q and R from the identity in float32,
         five on each in a round. It works on X as it is, so the noise should have about unit
         variance. It gives no exact zeros, and may stay with the noise that PCA takes for signal.
-    {center_and_missing}
+    {center}
+    {missing}
     max_iter : int, default=500
         Largest number of steps of ``convex``; number of rounds of ``gradient``.
     tol : float, default=None
@@ -54,12 +58,12 @@ class WassersteinMNPCA(PaperEstimator):
         (default 1e-5). ``gradient`` always makes all its rounds; it counts as converged when the
         mean objectives of the last ten rounds and of the ten before differ by at most this share
         (default 1e-3).
-    verbose : int, default=0
-        Whether to print the objective after every iteration.
+    {verbose}
 
     Attributes
     ----------
     {components}
+    {low_rank}
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0`` and the whitened residual has mean square one.
     objective_history_ : ndarray
@@ -69,11 +73,12 @@ class WassersteinMNPCA(PaperEstimator):
         Iterations made.
     converged_ : bool
         Whether the objective settled.
-    {distribution}
-    n_features_in_, feature_names_in_, sample_names_in_
-        Size and names of the training data.
+    {explained}
+    {incomplete}
+    {row_distribution}
+    {names}
 
-    {references}
+    {reference}
 
     Examples
     --------
@@ -88,45 +93,27 @@ class WassersteinMNPCA(PaperEstimator):
     (5, 2)
     """
 
+    _: KW_ONLY
+    alpha_row: float = 0.05
+    alpha_col: float = 0.05
+    objective: str = "relaxed"
+    method: str = "convex"
+    max_iter: int = 500
+    tol: float | None = None
+
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **PaperEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"paper"})],
         "alpha_row": [Interval(Real, 0, None, closed="left")],
         "alpha_col": [Interval(Real, 0, None, closed="left")],
         "objective": [StrOptions(set(DISCREPANCIES))],
         "method": [StrOptions(set(TOLERANCE))],
-        "center": ["boolean"],
-        "missing": [StrOptions({"em", "error"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
-        "verbose": ["verbose"],
     }
 
-    _foreign_input = True
-
-    def __init__(
-        self,
-        n_components: int | str = 2,
-        *,
-        alpha_row: float = 0.05,
-        alpha_col: float = 0.05,
-        objective: str = "relaxed",
-        method: str = "convex",
-        center: bool = True,
-        missing: str = "em",
-        max_iter: int = 500,
-        tol: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.alpha_row = alpha_row
-        self.alpha_col = alpha_col
-        self.objective = objective
-        self.method = method
-        self.center = center
-        self.missing = missing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
+    @property
+    def _accepts(self) -> Accepts:
+        return Accepts(foreign=True, missing=self.missing == "em")
 
     def _solver(self, data: Any, rank: int) -> Solve:
         alpha = Pair(float(self.alpha_row), float(self.alpha_col))

@@ -103,14 +103,20 @@ def fit_anndata(
     scores = model.transform(X)
     representation = "X_mnpca" if key_added is None else key_added
     adata.obsm[representation] = scores
-    adata.varm[key] = _spread_rows(model.components_.T, used, adata.n_vars)
+    # From the variables that took part to all of them.
+    spread = sp.eye_array(adata.n_vars, format="csr")[:, used]
+    adata.varm[key] = spread @ model.components_.T
     adata.obsp[f"{key}_precision"] = sp.csr_matrix(model.row_precision_)
-    adata.varp[f"{key}_precision"] = _spread_square(model.col_precision_, used, adata.n_vars)
+    adata.varp[f"{key}_precision"] = sp.csr_matrix(spread @ model.col_precision_ @ spread.T)
     adata.uns[key] = _description(model, layer, mask_var)
-    _forget_graph(adata, f"{key}_neighbors")
     if scores.shape[1]:
-        _store_neighbors(adata, f"{key}_neighbors", scores, n_neighbors, representation)
-    _store_noise_graph(adata, f"{key}_noise", model)
+        graph = _neighbors(scores, n_neighbors)
+        _store_graph(adata, f"{key}_neighbors", *graph, use_rep=representation)
+    else:  # the graph of an earlier run would stay
+        adata.uns.pop(f"{key}_neighbors", None)
+        for kind in ("distances", "connectivities"):
+            adata.obsp.pop(f"{key}_neighbors_{kind}", None)
+    _store_graph(adata, f"{key}_noise", *_noise_graph(model))
     return adata if copy else None
 
 
@@ -216,29 +222,13 @@ def _columns(matrix, used):
     columns = matrix if len(used) == matrix.shape[1] else matrix[:, used]
     if not sp.issparse(columns):
         return np.asarray(columns, dtype=np.float64)
-    return (
-        sp.csr_array(columns) if columns.dtype.kind == "f" else sp.csr_array(columns, dtype=float)
-    )
+    return sp.csr_array(columns, dtype=None if columns.dtype.kind == "f" else float)
 
 
 def _are_counts(X):
     """Tell whether all entries are whole numbers, none negative, and some above one."""
     values = X.data if sp.issparse(X) else X
     return bool(values.size and values.min() >= 0 and values.max() > 1 and (values % 1 == 0).all())
-
-
-def _spread_rows(rows, used, n_vars):
-    """Return an array with a row per variable, zero where it took no part."""
-    spread = np.zeros((n_vars, rows.shape[1]))
-    spread[used] = rows
-    return spread
-
-
-def _spread_square(precision, used, n_vars):
-    """Return a sparse matrix with a row per variable, empty where it took no part."""
-    entries = sp.coo_array(precision)
-    row, col = entries.coords
-    return sp.csr_matrix((entries.data, (used[row], used[col])), shape=(n_vars, n_vars))
 
 
 def _description(model, layer, mask_var):
@@ -259,8 +249,8 @@ def _description(model, layer, mask_var):
     }
 
 
-def _store_neighbors(adata, key, scores, n_neighbors, representation):
-    """Store nearest neighbors among the scores.
+def _neighbors(scores, n_neighbors):
+    """Return distances and connectivities of nearest neighbors, and their number.
 
     The weight of a pair at distance d is exp(-d^2 / (2 s_i s_j)), with s_i the distance of an
     observation's median neighbor; it is the larger of the two directions.
@@ -272,12 +262,14 @@ def _store_neighbors(adata, key, scores, n_neighbors, representation):
     row = np.repeat(np.arange(len(scores)), n_neighbors)
     weights = np.exp(-(distances.data**2) / (2 * scale[row] * scale[distances.indices]))
     one_way = sp.csr_matrix((weights, distances.indices, distances.indptr), distances.shape)
-    _store_graph(adata, key, distances, one_way.maximum(one_way.T), n_neighbors)
-    adata.uns[key]["params"]["use_rep"] = representation
+    return distances, one_way.maximum(one_way.T), n_neighbors
 
 
-def _store_noise_graph(adata, key, model):
-    """Store the noise network among observations, weighted by |partial correlation|."""
+def _noise_graph(model):
+    """Return the noise network among observations in the form of `_neighbors`.
+
+    Connectivities are the |partial correlations|.
+    """
     edges = network_edges(model, "rows")
     weights = np.abs(edges.partial_correlation)
     shape = (edges.n_items, edges.n_items)
@@ -285,18 +277,10 @@ def _store_noise_graph(adata, key, model):
     connectivities = sp.csr_matrix(half + half.T)
     distances = connectivities.copy()
     distances.data = 1.0 - distances.data
-    degree = max(int(np.ceil(np.mean(edges.degree()))), 1)
-    _store_graph(adata, key, distances, connectivities, degree)
+    return distances, connectivities, max(int(np.ceil(np.mean(edges.degree()))), 1)
 
 
-def _forget_graph(adata, key):
-    """Remove the graph of an earlier run, which a run without components would leave behind."""
-    adata.uns.pop(key, None)
-    for kind in ("distances", "connectivities"):
-        adata.obsp.pop(f"{key}_{kind}", None)
-
-
-def _store_graph(adata, key, distances, connectivities, n_neighbors):
+def _store_graph(adata, key, distances, connectivities, n_neighbors, **params):
     """Store a graph where scanpy looks for the one named by ``neighbors_key``."""
     adata.obsp[f"{key}_distances"] = sp.csr_matrix(distances)
     adata.obsp[f"{key}_connectivities"] = sp.csr_matrix(connectivities)
@@ -308,5 +292,6 @@ def _store_graph(adata, key, distances, connectivities, n_neighbors):
             "method": "mnpca",
             "metric": "euclidean",
             "random_state": 0,
+            **params,
         },
     }

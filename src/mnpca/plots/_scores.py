@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray
-from mnpca.estimators._array_api import on_host
+from mnpca.engines.arrays import on_host
 from mnpca.plots._axes import COLORS, axes
 
 MARKERS = "os^D"

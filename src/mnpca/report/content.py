@@ -20,7 +20,7 @@ from mnpca.diagnostics import (
     training_view,
     whiten,
 )
-from mnpca.estimators._array_api import on_host
+from mnpca.engines.arrays import on_host
 from mnpca.report.words import cards, conclusions, settings, story, versions
 
 #: Version of the document; a report is only rendered from one it knows.

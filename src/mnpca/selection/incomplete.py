@@ -5,7 +5,7 @@ Models are compared by how well they predict observed cells that they are not sh
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,19 +43,7 @@ class Candidate(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """How well one of several models predicts the same hidden cells.
-
-    Attributes
-    ----------
-    noise : pair of {"identity", "diagonal", "graph"}
-        Structure of its row noise and of its column noise.
-    n_components : int
-        Of its signal.
-    error : float
-        Root mean square error, in units of a column's standard deviation.
-    n_cells : int
-        How many cells were hidden.
-    """
+    """How well a model predicts hidden cells: root mean square error, in column deviations."""
 
     noise: tuple[Structure, Structure]
     n_components: int
@@ -115,17 +103,10 @@ def _inverse_variances(problem: Incomplete) -> FloatArray:
 
 @dataclass(frozen=True)
 class IncompleteModel:
-    """A chosen model of an incomplete matrix.
+    """A chosen model, whose data are complete and without covariate effects, and what it fills in.
 
-    Attributes
-    ----------
-    chosen : ChosenModel
-        The model; its data are complete and without covariate effects.
-    outcome : Outcome
-        Of missing cells and covariates.
-    predictions : list of Prediction or None
-        Of hidden cells, first by the model that was chosen as for complete data, then by its
-        rivals; None where it has none.
+    `predictions` has first the model that was chosen as for complete data, then its rivals; it is
+    None where there were none.
     """
 
     chosen: ChosenModel
@@ -180,10 +161,8 @@ def choose_incomplete_model(
     has_missing = bool(problem.missing.any())
     if chosen.outliers is not None:
         problem = replace(problem, missing=problem.missing | chosen.outliers)
-    final = chosen.structures
-    rounds = MissingRounds(
-        problem, chosen.data, chosen.shown, final, settings.center, settings.seed
-    )
+    final, center, seed = chosen.structures, settings.center, settings.seed
+    rounds = MissingRounds(problem, chosen.data, chosen.shown, final, center, seed)
     rounds_state = resume if in_rounds else None
 
     def tell_round(progress: Progress) -> None:
@@ -228,20 +207,11 @@ def _rivals(
     most = min(RIVAL_RANK, largest_rank(problem.matrix.shape)) if rank is None else rank
     center, seed = settings.center, settings.seed
     guess, fit = first_fit(problem, most, center, seed)
-    rivals = []
-    for structure in structures:
-        rounds = MissingRounds(
-            problem,
-            guess,
-            fit,
-            structure,
-            center,
-            seed,
-            n_rounds=ROUNDS_FROM_AFAR,
-            prune=rank is None,
-        )
-        rivals.append(Candidate(rounds, rounds.run(report, dict, None)))
-    return rivals
+    options: dict[str, Any] = {"n_rounds": ROUNDS_FROM_AFAR, "prune": rank is None}
+    rivals = [
+        MissingRounds(problem, guess, fit, each, center, seed, **options) for each in structures
+    ]
+    return [Candidate(each, each.run(report, dict, None)) for each in rivals]
 
 
 def _different(candidates: list[Candidate]) -> list[Candidate]:

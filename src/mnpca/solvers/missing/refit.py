@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -38,17 +38,13 @@ Solve: TypeAlias = Callable[[FloatArray, Report, State | None], Solution]
 
 @dataclass(frozen=True)
 class IncompleteFit:
-    """A fit of a matrix that may be incomplete.
-
-    `outcome` is None where there are neither missing cells nor covariates; `data` is a complete
-    matrix without effects whose noise has the fitted covariances.
-    """
+    """A fit, and a complete matrix without effects whose noise has the fitted covariances."""
 
     solution: Solution
     mean: FloatArray
     signal: Gpca
-    outcome: Outcome | None
-    data: Any
+    outcome: Outcome
+    data: FloatArray
 
 
 def fit_incomplete(

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,7 @@ class _Settled:
     completion: Completion
 
 
+@dataclass(eq=False)
 class MissingRounds:
     """Rounds of expectation, low-rank steps and a noise step, from a fit of a completed matrix.
 
@@ -85,27 +87,18 @@ class MissingRounds:
     out of the result; their posterior mean is next to nothing.
     """
 
-    def __init__(
-        self,
-        problem: Incomplete,
-        guess: FloatArray,
-        fit: MNPCAFit,
-        structures: tuple[Structure, Structure],
-        center: Center,
-        seed: int,
-        *,
-        n_rounds: int = ROUNDS,
-        prune: bool = False,
-    ) -> None:
-        self.problem = problem
-        self.start = fit
-        self.standardized = StandardizedData.of(guess, center, structures[1])
-        self.structures = structures
-        self.center = center
-        self.seed = seed
-        self.n_rounds = n_rounds
-        self.prune = prune
-        self.rank = len(fit.singular_values)
+    problem: Incomplete
+    guess: FloatArray
+    start: MNPCAFit
+    structures: tuple[Structure, Structure]
+    center: Center
+    seed: int
+    n_rounds: int = ROUNDS
+    prune: bool = False
+
+    def __post_init__(self) -> None:
+        self.standardized = StandardizedData.of(self.guess, self.center, self.structures[1])
+        self.rank = len(self.start.singular_values)
         self.rounds: list[tuple[float, float]] = []
 
     def run(self, report: Report, outer: Callable[[], State], resume: State | None) -> CompletedFit:
@@ -129,16 +122,11 @@ class MissingRounds:
         cells after a few expectations, and its variances. Its networks would not forget, since a
         large value in one hidden cell can make an edge.
         """
-        other = copy.copy(self)
-        other.problem = replace(
-            self.problem,
-            matrix=np.where(hidden, 0.0, self.problem.matrix),
-            missing=self.problem.missing | hidden,
-        )
-        other.start = completed.fit
-        other.center = completed.fit.centered
-        other.n_rounds = ROUNDS_FROM_AFAR
-        other.rounds = []
+        other, missing = copy.copy(self), self.problem.missing | hidden
+        matrix = np.where(hidden, 0.0, self.problem.matrix)
+        other.problem = replace(self.problem, matrix=matrix, missing=missing)
+        other.start, other.center = completed.fit, completed.fit.centered
+        other.n_rounds, other.rounds = ROUNDS_FROM_AFAR, []
         known = other._beginning()
         # Eigenvalues, of which variances are made, have a floor in the solver's units.
         scaled = other.standardized.to_scaled(known.noise)
@@ -151,25 +139,20 @@ class MissingRounds:
     def _beginning(self) -> _Point:
         """Return the fit to start from as a point."""
         fit = self.start
-        signal = LowRank(
-            np.column_stack([fit.low_rank.left, np.ones(len(fit.scores))]),
-            np.column_stack([fit.low_rank.right, fit.mean]),
-        )
+        signal = _with_mean(fit.low_rank, fit.mean)
         noise = NoiseModel(fit.row_noise, fit.col_noise)
         return _Point(noise, signal, fit.loadings, fit.centered)
 
     def _rounds_from(self, point: _Point, report: Report, outer: Callable[[], State]) -> _Point:
         """Do the rounds that are left."""
-        while not self._enough_rounds():
+        while len(self.rounds) < self.n_rounds:
+            if len(self.rounds) >= ROUNDS and self.rounds[-1][1] < STILL:
+                break
             number = len(self.rounds) + 1
             point, score, change = self._round(point, number)
             self.rounds.append((score, change))
-            report(Progress(STAGE, number, score, self._packer(point, outer)))
+            report(Progress(STAGE, number, score, partial(self._state, point, outer)))
         return point
-
-    def _enough_rounds(self) -> bool:
-        done = len(self.rounds)
-        return done >= self.n_rounds or (done >= ROUNDS and self.rounds[-1][1] < STILL)
 
     def _round(self, point: _Point, number: int) -> tuple[_Point, float, float]:
         """Return the next point, the score before its noise step and the signal's change."""
@@ -197,7 +180,7 @@ class MissingRounds:
         change = _change(new.signal.dense(), point.signal.dense())
         return new, penalized_evidence(scaled, posterior) + self.standardized.constant, change
 
-    def _settle(self, expectation: Expectation, point: _Point, center: Center) -> "_Settled":
+    def _settle(self, expectation: Expectation, point: _Point, center: Center) -> _Settled:
         """Let the signal settle; ``center="auto"`` compares the evidence with and without a mean.
 
         Expected cells agree with the model they were expected under, so each of the two gets its
@@ -209,7 +192,7 @@ class MissingRounds:
 
     def _signal_steps(
         self, expectation: Expectation, point: _Point, centered: bool, steps: int
-    ) -> "_Settled":
+    ) -> _Settled:
         """Alternate expectation and low-rank step, at most `steps` times."""
         signal, loadings, cells = point.signal.dense(), point.loadings, None
         for _ in range(steps):
@@ -255,7 +238,7 @@ class MissingRounds:
         scaled = self.standardized.to_scaled(noise)
         row_share, col_share = observed_shares(self.problem.missing, posterior, scaled)
         fields = posterior_fields(posterior, scaled, self.standardized, svd, row_share, col_share)
-        rounds = [(STAGE, i + 1, *entry) for i, entry in enumerate(self.rounds)]
+        rounds = ((STAGE, number, *entry) for number, entry in enumerate(self.rounds, 1))
         history = (*self.start.history, *rounds)
         return replace(
             self.start,
@@ -300,26 +283,19 @@ class MissingRounds:
 
     def _in_data(self, posterior: Posterior) -> LowRank:
         """Return the signal, mean row included, in the units of the data."""
-        ones = np.ones((len(posterior.left), 1))
-        left = np.column_stack([posterior.left, ones])
-        return LowRank(
-            left,
-            np.column_stack([posterior.right * self.standardized.scale, self.standardized.offset]),
-        )
+        right = posterior.right * self.standardized.scale
+        return _with_mean(LowRank(posterior.left, right), self.standardized.offset)
 
-    def _packer(self, point: _Point, outer: Callable[[], State]) -> Callable[[], State]:
-        def state() -> State:
-            return {
-                **outer(),
-                "signal": point.signal,
-                "loadings": point.loadings,
-                "centered": point.centered,
-                "rounds": np.array(self.rounds),
-                **pack_side("row", point.noise.row),
-                **pack_side("col", point.noise.col),
-            }
-
-        return state
+    def _state(self, point: _Point, outer: Callable[[], State]) -> State:
+        return {
+            **outer(),
+            "signal": point.signal,
+            "loadings": point.loadings,
+            "centered": point.centered,
+            "rounds": np.array(self.rounds),
+            **pack_side("row", point.noise.row),
+            **pack_side("col", point.noise.col),
+        }
 
     def _unpack(self, state: State) -> _Point:
         self.rounds = [(float(score), float(change)) for score, change in state["rounds"]]
@@ -344,6 +320,12 @@ def observed_shares(
         # A share of zero would be an infinite variance; the prior bounds it.
         shares.append(np.maximum(observed @ weight, 1e-2))
     return shares[0], shares[1]
+
+
+def _with_mean(signal: LowRank, mean: FloatArray) -> LowRank:
+    """Return a signal with a mean row."""
+    ones = np.ones((len(signal.left), 1))
+    return LowRank(np.column_stack([signal.left, ones]), np.column_stack([signal.right, mean]))
 
 
 def _change(new: FloatArray, old: FloatArray) -> float:
