@@ -66,7 +66,7 @@ def test_gram_by_pieces(put, monkeypatch):
 
 
 def test_precision_where_newton_fails(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.newton.SMALL", 1)
+    monkeypatch.setattr("mnpca.precision.solve.SMALL", 1)
     monkeypatch.setattr("mnpca.precision.newton.MAX_ITERATIONS", 1)
     S = correlation(20, 10, 1003, n_factors=2)
     found = sparse_precision(put(S), 0.1, tol=1e-7)
@@ -144,7 +144,7 @@ def test_results_live_where_the_data_do(put):
     ],
 )
 def test_likelihood_is_the_processor_s(put, params, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.newton.SMALL", 5)
+    monkeypatch.setattr("mnpca.precision.solve.SMALL", 5)
     data = make_paper_small(32, 1000, n_samples=18, n_features=12).Y
     expected = LikelihoodMNPCA(2, **params).fit(data)
     found = LikelihoodMNPCA(2, **params).fit(put(data))

@@ -173,7 +173,7 @@ class LikelihoodMNPCA(PaperEstimator):
             self.alpha_row,
             self.alpha_col,
             n_matrices=self.n_matrices_,
-            penalize_diagonal=self.penalize_diagonal,
+            diagonal=self.penalize_diagonal,
             ridge=self.ridge,
             scale_free=self.scale_free,
         )

@@ -6,10 +6,10 @@ never formed.
 """
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray, Precision
+from mnpca.model.metric import Metric
 from mnpca.model.sparse import blocks
 
 #: Conditional variances are kept below this multiple of those given all other cells.
@@ -113,7 +113,10 @@ def sample_noise(
 ) -> FloatArray:
     """Draw ``E ~ MN(0, inv A, inv B)``."""
     white = rng.standard_normal((row_precision.shape[0], col_precision.shape[0]))
-    return _colored(col_precision, _colored(row_precision, white).T).T
+    rows, cols = (
+        Metric(P.shape[0], sp.csr_array(P)).root() for P in (row_precision, col_precision)
+    )
+    return cols.solve_adjoint(rows.solve_adjoint(white).T).T
 
 
 def noise_variances(precision: Precision) -> FloatArray:
@@ -123,13 +126,3 @@ def noise_variances(precision: Precision) -> FloatArray:
     for items, block in blocks(precision):
         variances[items] = np.diag(np.linalg.inv(block))
     return variances
-
-
-def _colored(precision: Precision, white: FloatArray) -> FloatArray:
-    """Return ``L^-T Z`` with ``P = L L'``, by connected component."""
-    precision = sp.csr_array(precision)
-    noise: FloatArray = white / np.sqrt(precision.diagonal())[:, None]
-    for items, block in blocks(precision):
-        factor = np.linalg.cholesky(block)
-        noise[items] = scipy.linalg.solve_triangular(factor, white[items], lower=True, trans="T")
-    return noise

@@ -11,9 +11,10 @@ from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, diagonal_matrix, namespace
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty
-from mnpca.model.sparse_data import col_gram, row_gram, squared_norm
+from mnpca.model.sparse import repeated
+from mnpca.model.sparse_data import col_gram, row_gram, weighted_norm
 from mnpca.precision import criterion_along_path
-from mnpca.solvers.likelihood.low_rank_step import svd_start
+from mnpca.solvers.likelihood.fit import begin
 
 # A residual below this share of the data is rounding.
 EXACT = 1e-10
@@ -135,16 +136,9 @@ def bic_path_of_covariance(
 
 
 class ChosenPenalties(NamedTuple):
-    """Penalties, and how they were chosen.
+    """Penalties of data divided by `unit`, and the `bic_path` of each side where there is one.
 
-    Attributes
-    ----------
-    penalty : Penalty
-        Of data divided by `unit`.
-    unit : float
-        Root mean square of the noise where a penalty is chosen by "bic", else 1.
-    paths : pair of dict or None
-        `bic_path` of the rows and of the columns, None where a penalty was given.
+    The unit is the root mean square of the noise where a penalty is chosen by "bic", else 1.
     """
 
     penalty: Penalty
@@ -159,9 +153,7 @@ def choose_penalties(
     alpha_col: Any,
     *,
     n_matrices: int | None,
-    penalize_diagonal: bool,
-    ridge: float,
-    scale_free: bool,
+    **options: Any,
 ) -> ChosenPenalties:
     """Return the penalties: those given, or chosen on the residual of the truncated SVD.
 
@@ -176,38 +168,39 @@ def choose_penalties(
         As `mnpca.LikelihoodMNPCA` takes them.
     n_matrices : int or None
         Number of matrices; None where there is one.
-    penalize_diagonal, ridge, scale_free
-        See `Penalty`.
+    options
+        Other fields of `Penalty`.
     """
     copies = n_matrices or 1
     n, p = data.shape[0] // copies, data.shape[1]
-    rules = [alpha for alpha in (alpha_row, alpha_col) if isinstance(alpha, str)]
     unit = 1.0
-    if rules:
-        signal = svd_start(data, rank)
-    if "bic" in rules:
-        unit = _noise_size(data, signal)
-    paths: list[dict[str, Any] | None] = [None, None]
-    if isinstance(alpha_row, str):
-        m = copies * p
-        covariance = row_gram(data, signal, None, n) / (m * unit**2)
-        paths[0] = bic_path_of_covariance(
-            covariance, m, alpha_row, n_matrices=copies, penalize_diagonal=penalize_diagonal
+    alphas, paths = [alpha_row, alpha_col], [None, None]
+    if any(isinstance(alpha, str) for alpha in alphas):
+        start = begin(data, rank, Penalty(), "svd", copies)
+        rows, cols = repeated(start.row_precision, data.shape[0]), start.col_precision
+        if "bic" in [alpha for alpha in alphas if isinstance(alpha, str)]:
+            unit = _noise_size(data, start.signal, rows, cols)
+    for side, size in enumerate((n, p)):
+        if not isinstance(alphas[side], str):
+            alphas[side] = checked_penalty(alphas[side], size, ("alpha_row", "alpha_col")[side])
+            continue
+        m = copies * n * p // size
+        if side == 0:
+            covariance = row_gram(data, start.signal, cols, n)
+        else:
+            covariance = col_gram(data, start.signal, rows)
+        paths[side] = bic_path_of_covariance(
+            covariance / (m * unit**2),
+            m,
+            alphas[side],
+            # Components leave correlations among columns that more matrices do not lower.
+            n_matrices=copies if side == 0 or rank == 0 else 1,
+            penalize_diagonal=options["diagonal"],
         )
-    if isinstance(alpha_col, str):
-        # Components leave correlations among columns that more matrices do not lower.
-        lower = copies if rank == 0 else 1
-        m = copies * n
-        covariance = col_gram(data, signal, None) / (m * unit**2)
-        paths[1] = bic_path_of_covariance(
-            covariance, m, alpha_col, n_matrices=lower, penalize_diagonal=penalize_diagonal
-        )
-    row = paths[0]["best"] if paths[0] else checked_penalty(alpha_row, n, "alpha_row")
-    col = paths[1]["best"] if paths[1] else checked_penalty(alpha_col, p, "alpha_col")
+        alphas[side] = paths[side]["best"]
     if n_matrices is not None:
-        _check_maximum_exists(n_matrices, (n, p), rank, row, col)
-    several = n_matrices is not None
-    penalty = Penalty(row, col, penalize_diagonal, ridge, free=several, scale_free=scale_free)
+        _check_maximum_exists(n_matrices, (n, p), rank, *alphas)
+    penalty = Penalty(*alphas, free=n_matrices is not None, **options)
     return ChosenPenalties(penalty, unit, (paths[0], paths[1]))
 
 
@@ -229,11 +222,11 @@ def checked_penalty(alpha: Any, size: int, name: str) -> float | FloatArray:
     return np.asarray(alpha)
 
 
-def _noise_size(data: Any, signal: LowRank) -> float:
+def _noise_size(data: Any, signal: LowRank, rows: Any, cols: Any) -> float:
     """Return the root mean square of the noise; of the data where these leave only rounding."""
     nothing = LowRank(signal.left[:, :0], signal.right[:, :0])
     total, left = (
-        math.sqrt(max(squared_norm(data, part), 0.0) / math.prod(data.shape))
+        math.sqrt(max(weighted_norm(data, part, rows, cols), 0.0) / math.prod(data.shape))
         for part in (nothing, signal)
     )
     return left if left > EXACT * total else total

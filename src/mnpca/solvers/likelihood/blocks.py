@@ -11,7 +11,7 @@ from mnpca.engines.arrays import inner, to_numpy
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
 from mnpca.model.sparse import logdet, repeated, side_by_side
-from mnpca.model.sparse_data import SparseData, col_gram, row_gram
+from mnpca.model.sparse_data import CenteredSparse, col_gram, row_gram
 from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
 from mnpca.solvers.likelihood.low_rank_step import LowRankStep, alternate_least_squares, closed_form
 
@@ -126,7 +126,7 @@ def check_bounded(data: FloatArray, iterate: Iterate, penalty: Penalty) -> None:
     Without a penalty on the diagonal, the precision of a row or column that the signal fits exactly
     grows without end.
     """
-    if penalty.diagonal or isinstance(data, SparseData):  # that one's residual is never formed
+    if penalty.diagonal or isinstance(data, CenteredSparse):  # that one's residual is never formed
         return
     residual = data - iterate.signal.dense()
     for name, axis, on in (("row", 1, penalty.row_on), ("column", 0, penalty.col_on)):

@@ -15,7 +15,7 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
 from mnpca.model.sparse import normalize_gauge, repeated
-from mnpca.model.sparse_data import SparseData
+from mnpca.model.sparse_data import CenteredSparse
 from mnpca.noise.scales import row_col_scales
 from mnpca.precision import PrecisionResult
 from mnpca.solvers.likelihood.blocks import (
@@ -26,7 +26,7 @@ from mnpca.solvers.likelihood.blocks import (
     row_step,
     signal_step,
 )
-from mnpca.solvers.likelihood.low_rank_step import LowRankStep, closed_form, svd_start
+from mnpca.solvers.likelihood.low_rank_step import LowRankStep, closed_form
 from mnpca.solvers.progress import (
     Progress,
     Report,
@@ -153,8 +153,12 @@ def begin(
     n, p = data.shape
     identity = _diagonal(np.ones(n // n_matrices), data), _diagonal(np.ones(p), data)
     if start == "svd":
-        return Iterate(svd_start(data, rank), *identity)
-    engine = data.engine() if isinstance(data, SparseData) else engine_for(data)
+        return Iterate(closed_form(data, rank), *identity)
+    if isinstance(data, CenteredSparse):
+        units = np.full(p, data.unit)
+        engine = engine_for(data.matrix).standardized(data.mean, units)
+    else:
+        engine = engine_for(data)
     scales = row_col_scales(engine, n_repeats=n_matrices)
     row, col = (
         _diagonal(side.base.weights, data) if on else plain

@@ -7,15 +7,11 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, inner, is_foreign_array, like, namespace, to_numpy
-from mnpca.model.gpca import CenteredMatrix, Gpca, dense_gpca, gpca, truncated_svd
+from mnpca.model.gpca import gpca
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
-from mnpca.model.sparse_data import SparseData
 
 LowRankStep: TypeAlias = Literal["als", "closed"]
-
-# Above this size products are cheaper than factors and a full decomposition.
-DENSE_LIMIT = 500
 
 
 def alternate_least_squares(
@@ -55,44 +51,25 @@ def alternate_least_squares(
 
 
 def closed_form(
-    data: FloatArray,
+    data: Any,
     rank: int,
-    row_precision: sp.csr_array,
-    col_precision: sp.csr_array,
-    ridge: float,
+    row_precision: Any = None,
+    col_precision: Any = None,
+    ridge: float = 0.0,
 ) -> LowRank:
-    """Minimize over X and W at once by generalized PCA.
+    """Minimize over X and W at once by generalized PCA; None stands for the identity.
 
     With d the generalized singular values, the ridge lowers each by `ridge` (never below 0): it is
-    twice the nuclear norm of the whitened signal, written on its balanced factors.
+    twice the nuclear norm of the whitened signal, written on its balanced factors. These live where
+    the data do.
     """
-    if is_foreign_array(data):
-        parts, *_ = dense_gpca(data, rank, row_precision, col_precision)
-        return _placed(_shrunk(parts, ridge), data)
-    metrics = (Metric(data.shape[0], row_precision), Metric(data.shape[1], col_precision))
-    if isinstance(data, SparseData):
-        return _shrunk(gpca(data, rank, *metrics, solver="krylov"), ridge)
-    solver: Literal["factor", "krylov"] = "factor" if min(data.shape) <= DENSE_LIMIT else "krylov"
-    return _shrunk(gpca(CenteredMatrix(data), rank, *metrics, solver=solver), ridge)
-
-
-def svd_start(data: Array, rank: int) -> LowRank:
-    """Return the truncated SVD of Y, its factors balanced, where Y lives."""
-    if isinstance(data, SparseData):
-        identity = (Metric(size) for size in data.shape)
-        return _shrunk(gpca(data, rank, *identity, solver="krylov"), 0.0)
-    signal = _shrunk(truncated_svd(data, rank), 0.0)
-    return _placed(signal, data) if is_foreign_array(data) else signal
-
-
-def _shrunk(parts: Gpca, ridge: float) -> LowRank:
-    """Return balanced factors, every singular value lowered by the ridge."""
+    n, p = data.shape
+    parts = gpca(data, rank, Metric(n, row_precision), Metric(p, col_precision))
     root = np.sqrt(np.maximum(parts.singular_values - ridge, 0.0))
-    return LowRank(parts.left * root, parts.right * root)
-
-
-def _placed(signal: LowRank, data: Array) -> LowRank:
-    return LowRank(*(like(factor, data) for factor in signal))
+    factors = parts.left * root, parts.right * root
+    if is_foreign_array(data):
+        factors = like(factors[0], data), like(factors[1], data)
+    return LowRank(*factors)
 
 
 def _balance(scores: Array, loadings: Array, row_precision: Any, col_precision: Any) -> LowRank:
