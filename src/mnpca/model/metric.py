@@ -53,12 +53,7 @@ class Root:
         inverse = np.divide(1.0, self.scale, where=self.scale > 0, out=np.zeros_like(self.scale))
         return self._blockwise(x, inverse, _solve_adjoint)
 
-    def _blockwise(
-        self,
-        x: FloatArray,
-        scale: FloatArray,
-        act: Callable[[FloatArray, FloatArray], FloatArray],
-    ) -> FloatArray:
+    def _blockwise(self, x: FloatArray, scale: FloatArray, act: Callable[..., Any]) -> FloatArray:
         result: FloatArray = x * scale[:, None]
         for items, block in self.blocks:
             result[items] = act(block, x[items])
@@ -324,12 +319,9 @@ def laplacian_metric(items: FloatArray, density: float = 0.01) -> sp.csr_array:
     upper = sp.coo_array((weights, (row[near], col[near])), shape=(q, q))
     adjacency = sp.csr_array(upper + upper.T)
     laplacian = sp.diags_array(adjacency.sum(axis=1)) - adjacency
-    return sp.csr_array(laplacian / _largest_eigenvalue(sp.csr_array(laplacian)))
-
-
-def _largest_eigenvalue(matrix: sp.csr_array) -> float:
-    q = matrix.shape[0]
     if q <= 500:
-        return float(np.linalg.eigvalsh(matrix.toarray())[-1])
-    start = np.random.default_rng(0).standard_normal(q)
-    return float(eigsh(matrix, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+        top = np.linalg.eigvalsh(laplacian.toarray())[-1]
+    else:
+        start = np.random.default_rng(0).standard_normal(q)
+        top = eigsh(laplacian, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
+    return sp.csr_array(laplacian / top)

@@ -1,7 +1,7 @@
 """The likelihood algorithm: block descent on the penalized likelihood (the paper's MRL)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -135,8 +135,8 @@ def descend(
         check_bounded(data, iterate, penalty)
         history.append(iterate.value(data, penalty))
         converged = _settled(history, tol)
-        saver = _saver(iterate, history)
-        report(Progress(stage, len(history) - 1, history[-1], saver, max_iter))
+        state = partial(_state, iterate, list(history))
+        report(Progress(stage, len(history) - 1, history[-1], state, max_iter))
     return LikelihoodFit(
         iterate.signal, iterate.row_precision, iterate.col_precision, history, converged
     )
@@ -179,13 +179,10 @@ def _settled(history: list[float], tol: float) -> bool:
     return len(history) > 1 and history[-2] - history[-1] <= tol * max(1.0, abs(history[-1]))
 
 
-def _saver(iterate: Iterate, history: list[float]) -> Callable[[], State]:
-    def state() -> State:
-        starts = {"row_start": iterate.row_start, "col_start": iterate.col_start}
-        kept = {name: each and each.state() for name, each in starts.items()}
-        stored: State = on_host({**vars(iterate), **kept, "history": list(history)})
-        return stored
-
+def _state(iterate: Iterate, history: list[float]) -> State:
+    starts = {"row_start": iterate.row_start, "col_start": iterate.col_start}
+    kept = {name: start and start.state() for name, start in starts.items()}
+    state: State = on_host({**vars(iterate), **kept, "history": history})
     return state
 
 

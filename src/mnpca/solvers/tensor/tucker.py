@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from mnpca._typing import FloatArray
+from mnpca.model.low_rank import fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
 
 
@@ -195,19 +196,13 @@ def _identified(
 ) -> Tucker:
     """Rotate the bases so that the core is all-orthogonal, fix signs, and leave the whitening."""
     core = times_all(white, _transposed(bases))
-    rotations: Bases = []
-    factors: Bases = []
+    rotations: Bases = [None] * len(bases)
+    factors: Bases = [None] * len(bases)
     for axis, basis in enumerate(bases):
-        if basis is None:
-            rotations.append(None)
-            factors.append(None)
-            continue
-        rotation = leading(unfold(core, axis), basis.shape[1])
-        factor = noise[axis].color(basis @ rotation)
-        largest = np.argmax(np.abs(factor), axis=0)
-        sign = np.where(factor[largest, np.arange(factor.shape[1])] < 0, -1.0, 1.0)
-        rotations.append(rotation * sign)
-        factors.append(factor * sign)
+        if basis is not None:
+            rotation = leading(unfold(core, axis), basis.shape[1])
+            factor = noise[axis].color(basis @ rotation)
+            rotations[axis], factors[axis] = fix_signs(rotation, factor)
     core = times_all(core, _transposed(rotations))
     for axis, basis in enumerate(bases):
         if basis is None:

@@ -5,8 +5,8 @@ closed proximal step: entries become exactly zero, and there is no learning rate
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from operator import sub
 from typing import Any, NamedTuple
 
@@ -227,8 +227,8 @@ def descend(
         point, gradient = taken, new_gradient
         history.append(point.value)
         converged = _settled(history, tol)
-        saver = _saver(point.precision, size, history)
-        report(Progress("noise precisions", len(history) - 1, point.value, saver, max_iter))
+        state = partial(_state, point.precision, size, list(history))
+        report(Progress("noise precisions", len(history) - 1, point.value, state, max_iter))
     return point.precision, history, converged
 
 
@@ -295,9 +295,6 @@ def _settled(history: list[float], tol: float) -> bool:
     return history[-1 - WINDOW] - history[-1] <= tol * abs(history[-1])
 
 
-def _saver(precision: Matrices, size: Pair[float], history: list[float]) -> Callable[[], State]:
-    def state() -> dict[str, Any]:
-        stored = [to_numpy(side) for side in precision]
-        return {"precision": stored, "step_size": list(size), "history": list(history)}
-
-    return state
+def _state(precision: Matrices, size: Pair[float], history: list[float]) -> State:
+    stored = [to_numpy(side) for side in precision]
+    return {"precision": stored, "step_size": list(size), "history": history}
