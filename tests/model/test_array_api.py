@@ -7,7 +7,7 @@ from mnpca.datasets import random_sparse_precision
 from mnpca.model.gpca import gpca
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric, MetricError
-from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective, sizes
+from mnpca.model.objective import Penalty, absolute_sum, best_gauge, objective, sizes
 from mnpca.model.sparse import logdet
 
 N, P = 9, 7
@@ -75,19 +75,3 @@ def test_penalties_and_objective(put, parts, diagonal, weight):
     assert best_gauge((N, P), *there[1:], penalty) == pytest.approx(
         best_gauge((N, P), *parts[1:], penalty)
     )
-
-
-def test_several_matrices_are_a_mean_of_single_ones(parts):
-    """The same A for each, one under the other."""
-    Y, signal, A, B = parts
-    rng = np.random.default_rng(1)
-    more, scores = rng.normal(size=(N, P)), rng.normal(size=(N, 2))
-    both = np.vstack([Y, more])
-    joint = LowRank(np.vstack([signal.left, scores]), signal.right)
-    single = [misfit(Y, signal, A, B, 0.0), misfit(more, LowRank(scores, signal.right), A, B, 0.0)]
-    assert misfit(both, joint, A, B, 0.0) == pytest.approx(np.mean(single))
-    plain = Penalty()
-    expected = np.mean(single) - logdet(A) / N - logdet(B) / P
-    assert objective(both, joint, A, B, plain) == pytest.approx(expected)
-    rows = sizes(signal, A, B)[0] + sizes(LowRank(scores, signal.right), A, B)[0]
-    assert sizes(joint, A, B)[0] == pytest.approx(rows)

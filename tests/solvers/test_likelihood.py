@@ -113,7 +113,7 @@ def test_only_the_product_of_the_penalties_counts_unless_they_are_scale_free(dat
 def test_permuted_data_permute_the_fit_and_transposed_data_swap_the_sides():
     data = make_low_rank_matrix_normal(40, 25, 2, density=0.06, condition=8, random_state=0).Y
     part, penalty = data[:24, :16], Penalty(0.3, 0.2, scale_free=True)
-    options = {"low_rank_step": "closed", "start": "svd", "tol": 1e-8, "max_iter": 1000}
+    options = {"low_rank_step": "closed", "start": "svd", "tol": 1e-7, "max_iter": 1000}
     fit = fit_likelihood(part, 1, penalty, **options)
     rng = np.random.default_rng(1000)
     rows, cols = rng.permutation(24), rng.permutation(16)
@@ -242,25 +242,27 @@ def test_the_objective_is_the_mean_over_the_matrices():
     assert iterate.value(Y, penalty) == pytest.approx(np.mean(parts) - again)
 
 
-def test_a_matrix_repeated_is_fitted_as_the_matrix():
-    """The objective is a mean: copies of a matrix change nothing."""
-    Y = make_several_matrices(1, 10, 8, 1, random_state=3).Y[0]
-    one = fit_likelihood(Y, 1, Penalty(0.2, 0.2), tol=1e-9)
-    copies = fit_likelihood(np.tile(Y, (3, 1)), 1, Penalty(0.2, 0.2), tol=1e-9, n_matrices=3)
-    assert copies.history[-1] == pytest.approx(one.history[-1], abs=1e-7)
-    difference = copies.row_precision.toarray() - one.row_precision.toarray()
-    assert np.abs(difference).max() < 1e-3
-    assert np.allclose(copies.signal.dense(), np.tile(one.signal.dense(), (3, 1)), atol=1e-3)
-
-
-def test_permuted_matrices_rows_and_columns():
+def test_the_order_of_matrices_rows_and_columns_does_not_matter():
     data = make_several_matrices(6, 9, 7, 1, random_state=4)
     rng = np.random.default_rng(0)
     a, b, c = (rng.permutation(size) for size in data.Y.shape)
-    penalty = Penalty(0.1, 0.1)
-    fit = fit_likelihood(stacked(data), 1, penalty, tol=1e-9, n_matrices=6)
+    options = {"tol": 1e-7, "n_matrices": 6, "start": "svd"}
+    fit = fit_likelihood(stacked(data), 1, Penalty(0.1, 0.1), **options)
     moved = np.ascontiguousarray(data.Y[a][:, b][:, :, c]).reshape(-1, 7)
-    other = fit_likelihood(moved, 1, penalty, tol=1e-9, n_matrices=6)
-    assert other.history[-1] == pytest.approx(fit.history[-1], abs=1e-7)
+    other = fit_likelihood(moved, 1, Penalty(0.1, 0.1), **options)
+    assert other.history[-1] == pytest.approx(fit.history[-1], abs=1e-5)
     expected = fit.row_precision.toarray()[np.ix_(b, b)]
-    assert np.allclose(other.row_precision.toarray(), expected, atol=1e-3)
+    np.testing.assert_allclose(other.row_precision.toarray(), expected, atol=1e-2)
+
+
+def test_a_matrix_repeated_is_fitted_as_the_matrix():
+    """The objective is a mean: copies of a matrix change nothing."""
+    Y = make_several_matrices(1, 10, 8, 1, random_state=3).Y[0]
+    options = {"tol": 1e-7, "start": "svd"}
+    one = fit_likelihood(Y, 1, Penalty(0.2, 0.2), **options)
+    copies = fit_likelihood(np.tile(Y, (3, 1)), 1, Penalty(0.2, 0.2), n_matrices=3, **options)
+    assert copies.history[-1] == pytest.approx(one.history[-1], abs=1e-6)
+    np.testing.assert_allclose(
+        copies.row_precision.toarray(), one.row_precision.toarray(), atol=1e-3
+    )
+    assert np.allclose(copies.signal.dense(), np.tile(one.signal.dense(), (3, 1)), atol=1e-3)

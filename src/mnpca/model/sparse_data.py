@@ -82,8 +82,9 @@ def _sparse_gram(
     """Return ``R P R'`` of the residual ``R = S - L W'``, a dense array."""
     weighted = precision @ right
     crossed = (matrix @ weighted) @ left.T
-    stored: FloatArray = (matrix @ precision @ matrix.T).toarray()
-    return stored - crossed - crossed.T + left @ (right.T @ weighted) @ left.T
+    stored = (matrix @ precision @ matrix.T).toarray()
+    gram: FloatArray = stored - crossed - crossed.T + left @ (right.T @ weighted) @ left.T
+    return gram
 
 
 def weighted_norm(data: Any, signal: LowRank, row_precision: Any, col_precision: Any) -> float:

@@ -174,7 +174,8 @@ def choose_penalties(
     copies = n_matrices or 1
     n, p = data.shape[0] // copies, data.shape[1]
     unit = 1.0
-    alphas, paths = [alpha_row, alpha_col], [None, None]
+    alphas = [alpha_row, alpha_col]
+    paths: list[dict[str, Any] | None] = [None, None]
     if any(isinstance(alpha, str) for alpha in alphas):
         start = begin(data, rank, Penalty(), "svd", copies)
         rows, cols = repeated(start.row_precision, data.shape[0]), start.col_precision
@@ -189,7 +190,7 @@ def choose_penalties(
             covariance = row_gram(data, start.signal, cols, n)
         else:
             covariance = col_gram(data, start.signal, rows)
-        paths[side] = bic_path_of_covariance(
+        path = bic_path_of_covariance(
             covariance / (m * unit**2),
             m,
             alphas[side],
@@ -197,10 +198,10 @@ def choose_penalties(
             n_matrices=copies if side == 0 or rank == 0 else 1,
             penalize_diagonal=options["diagonal"],
         )
-        alphas[side] = paths[side]["best"]
+        paths[side], alphas[side] = path, path["best"]
     if n_matrices is not None:
         _check_maximum_exists(n_matrices, (n, p), rank, *alphas)
-    penalty = Penalty(*alphas, free=n_matrices is not None, **options)
+    penalty = Penalty(alphas[0], alphas[1], free=n_matrices is not None, **options)
     return ChosenPenalties(penalty, unit, (paths[0], paths[1]))
 
 

@@ -133,7 +133,7 @@ def test_residual_plus_absorbed_noise_is_unbiased(ranks, center):
     if ranks[0] is None:
         precisions[0] = chain_precision(shape[0], 0.0)
     noise = [AxisPrecision.from_precision(precision) for precision in precisions]
-    repeats, means = 150, [0.0, 0.0, 0.0]
+    repeats, means = 80, [0.0, 0.0, 0.0]
     for seed in range(repeats):
         data = make_tensor_normal(
             shape, 2, precisions=precisions, signal_scale=20.0, random_state=seed
