@@ -7,6 +7,7 @@ never formed.
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, cg
 
 from mnpca._typing import BoolArray, FloatArray, Precision
 from mnpca.model.metric import Metric
@@ -52,26 +53,15 @@ class MissingNoise:
         ``a_ii b_jj`` of P as preconditioner, go until the gradient has fallen to the share `tol` of
         its size at zero.
         """
-        cells = np.zeros(len(self._rows)) if start is None else start.copy()
-        if self.independent:
-            return np.zeros(len(self._rows))
+        size = len(self._rows)
+        if self.independent or size == 0:
+            return np.zeros(size)
         pull = -self._product(np.where(self.missing, 0.0, residual))[self.missing]
-        target = tol**2 * float(np.sum(pull**2 / self._weights))
-        gradient = pull if start is None else pull - self._times(cells)
-        search = gradient / self._weights
-        slope = float(gradient @ search)
-        for _ in range(max_iter):
-            if slope <= target:
-                break
-            product = self._times(search)
-            step = slope / float(search @ product)
-            cells += step * search
-            gradient = gradient - step * product
-            scaled = gradient / self._weights
-            new_slope = float(gradient @ scaled)
-            search = scaled + (new_slope / slope) * search
-            slope = new_slope
-        return cells
+        root = np.sqrt(self._weights)
+        scaled = LinearOperator((size, size), lambda x: self._times(x / root) / root, dtype=float)
+        begin = None if start is None else start * root
+        cells, _ = cg(scaled, pull / root, begin, rtol=tol, maxiter=max_iter)
+        return np.asarray(cells / root)
 
     def draw(self, residual: FloatArray, noise: FloatArray, *, tol: float = 1e-3) -> FloatArray:
         """Return a draw of the missing cells from their conditional distribution.

@@ -222,7 +222,8 @@ def row_log_likelihood(rows: FloatArray, model: RowModel) -> FloatArray:
     log_determinant = logdet(precision)
     densities = np.empty(len(rows))
     for members, pattern in _patterns(np.isnan(rows), precision):
-        distances, log_volume = pattern.distances(rows[members], model)
+        given = rows if len(members) == len(rows) else rows[members]
+        distances, log_volume = pattern.distances(given, model)
         log_volume -= log_determinant - pattern.log_determinant()
         densities[members] = _log_density(
             distances, log_volume, len(pattern.observed), model.degrees_of_freedom
@@ -284,11 +285,14 @@ class _Pattern:
 
     def times(self, thin: FloatArray) -> FloatArray:
         """Return ``B_o Z``."""
+        if not len(self.missing):
+            return np.asarray(self._seen @ thin)
         return np.asarray(self._seen @ thin + self._across @ self.regression(thin))
 
     def distances(self, rows: FloatArray, model: RowModel) -> tuple[FloatArray, float]:
         """Return `_distances` of the observed cells of some rows."""
-        values, seen = rows[:, self.observed], model.loadings[self.observed]
+        values = rows[:, self.observed] if len(self.missing) else rows
+        seen = model.loadings[self.observed]
         weighted = self.times(seen)
         lengths = np.einsum("ij,ji->i", values, self.times(values.T))
         projected, gram = values @ weighted, seen.T @ weighted

@@ -20,7 +20,7 @@ class CenteredSparse:
 
     def __matmul__(self, thin: FloatArray) -> FloatArray:
         product: FloatArray = self.matrix @ thin - self.mean @ thin
-        return product / self.unit
+        return product if self.unit == 1.0 else product / self.unit
 
     @property
     def T(self) -> "_Transposed":
@@ -50,7 +50,7 @@ class _Transposed:
     def __matmul__(self, thin: FloatArray) -> FloatArray:
         data = self._data
         product: FloatArray = data.matrix.T @ thin - np.outer(data.mean, thin.sum(axis=0))
-        return product / data.unit
+        return product if data.unit == 1.0 else product / data.unit
 
 
 def centered(matrix: Any, mean: FloatArray) -> Any:

@@ -73,8 +73,12 @@ class PrecisionResult:
         values = dict(state)
         p = len(values["labels"])
         blocks = tuple((index, W) for index, W in values.pop("blocks"))
-        fits = [_fits(index, W, p) for index, W in blocks]
-        if values["precision"].shape != (p, p) or not all(fits):
+        fits = values["precision"].shape == (p, p)
+        for index, W in blocks:
+            k = len(index)
+            inside = k > 1 and index[0] >= 0 and index[-1] < p
+            fits = fits and inside and W.shape == (k, k) and bool(np.all(np.diff(index) > 0))
+        if not fits:
             raise ValueError("the state of a precision is damaged: sizes do not agree.")
         taken = np.concatenate([np.empty(0, np.int64), *(index for index, _ in blocks)])
         if len(np.unique(taken)) < len(taken):
@@ -130,13 +134,6 @@ class PrecisionResult:
         rows = np.repeat(scale, np.diff(T.indptr))
         columns, indptr = T.indices.astype(np.int64), T.indptr.astype(np.int64)
         return W, sp.csr_array((T.data / (rows * scale[columns]), columns, indptr), T.shape)
-
-
-def _fits(index: IntArray, W: FloatArray, p: int) -> bool:
-    """Tell whether a stored block is one of p variables."""
-    k = len(index)
-    rising = k > 1 and index[0] >= 0 and index[-1] < p and bool(np.all(np.diff(index) > 0))
-    return rising and W.shape == (k, k)
 
 
 def start_from(
