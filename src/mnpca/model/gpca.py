@@ -190,50 +190,37 @@ def _krylov_basis(data: Data, block: FloatArray, row: Metric, col: Metric) -> Fl
 def _by_power(
     data: Data, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
 ) -> Gpca:
-    """One component after the other, each on what the earlier ones leave."""
+    """One component after the other, each on what the earlier ones leave.
+
+    ``u = Y B v / |Y B v|_A``, ``v = Y' A u / |Y' A u|_B``, Y less the components found.
+    """
+    tiny = np.finfo(float).tiny
     n, p = data.shape
+    left, values, right = np.zeros((n, k)), np.zeros(k), np.zeros((p, k))
     starts = np.random.default_rng(seed).standard_normal((p, k))
-    found = Gpca(np.zeros((n, 0)), np.zeros(0), np.zeros((p, 0)))
+    most, converged = 1, True
     for j in range(k):
-        u, size, v, n_iter, done = _power(data, found, starts[:, j], row, col, tol, max_iter)
-        found = Gpca(
-            np.column_stack([found.left, u]),
-            np.append(found.singular_values, size),
-            np.column_stack([found.right, v]),
-            max(found.n_iter, n_iter),
-            found.converged and done,
-        )
-    return _signed(*found)
-
-
-def _power(
-    data: Data,
-    found: Gpca,
-    v: FloatArray,
-    row: Metric,
-    col: Metric,
-    tol: float,
-    max_iter: int,
-) -> tuple[FloatArray, float, FloatArray, int, bool]:
-    """``u = Y B v / |Y B v|_A``, ``v = Y' A u / |Y' A u|_B``, Y less the components found."""
-    left, values, right = found[:3]
-    v = v[:, None] / max(_norm(v[:, None], col), np.finfo(float).tiny)
-    u = np.zeros((data.shape[0], 1))
-    for n_iter in range(1, max_iter + 1):
-        old_u, old_v = u, v
-        weighted = col.apply(v)
-        u = data @ weighted - left @ (values[:, None] * (right.T @ weighted))
-        size = _norm(u, row)
-        if size <= 1e-14 * values.max(initial=0.0) or size == 0.0:  # the data hold no more
-            return np.zeros_like(u), 0.0, np.zeros_like(v), n_iter, True
-        u = u / size
-        weighted = row.apply(u)
-        v = data.T @ weighted - right @ (values[:, None] * (left.T @ weighted))
-        size = _norm(v, col)
-        v = v / max(size, np.finfo(float).tiny)
-        if _norm(u - old_u, row) <= tol and _norm(v - old_v, col) <= tol:
-            return u, size, v, n_iter, True
-    return u, size, v, max_iter, False
+        u, v = np.zeros((n, 1)), starts[:, [j]]
+        v = v / max(_norm(v, col), tiny)
+        done, n_iter = False, 0
+        while not done and n_iter < max_iter:
+            n_iter += 1
+            old_u, old_v = u, v
+            weighted = col.apply(v)
+            u = data @ weighted - left @ (values[:, None] * (right.T @ weighted))
+            size = _norm(u, row)
+            if size <= 1e-14 * values.max(initial=0.0) or size == 0.0:  # the data hold no more
+                u, size, v, done = np.zeros_like(u), 0.0, np.zeros_like(v), True
+                break
+            u = u / size
+            weighted = row.apply(u)
+            v = data.T @ weighted - right @ (values[:, None] * (left.T @ weighted))
+            size = _norm(v, col)
+            v = v / max(size, tiny)
+            done = _norm(u - old_u, row) <= tol and _norm(v - old_v, col) <= tol
+        left[:, [j]], values[j], right[:, [j]] = u, size, v
+        most, converged = max(most, n_iter), converged and done
+    return _signed(left, values, right, most, converged)
 
 
 def _norm(x: FloatArray, metric: Metric) -> float:

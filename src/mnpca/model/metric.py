@@ -135,9 +135,6 @@ class Metric:
         if not sp.issparse(self.matrix):
             block, singular = _square_root(self.matrix, self.name)
             return Root(np.ones(self.size), [(np.arange(self.size), block)], singular)
-        return self._sparse_root()
-
-    def _sparse_root(self) -> Root:
         diagonal = self.matrix.diagonal()
         if diagonal.min() < 0:
             raise not_semi_definite(self.name)
@@ -148,8 +145,7 @@ class Metric:
             root, lacks_rank = _square_root(block, self.name)
             roots.append((items, root))
             singular |= lacks_rank
-        singular |= bool((diagonal[alone] == 0).any())
-        return Root(np.sqrt(diagonal), roots, singular)
+        return Root(np.sqrt(diagonal), roots, singular or bool((diagonal[alone] == 0).any()))
 
 
 def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:

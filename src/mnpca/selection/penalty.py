@@ -68,17 +68,6 @@ def penalty_grid(covariance: Array, rule: BicRule) -> FloatArray:
     return np.geomspace(smallest, largest, rule.n_values)
 
 
-def for_several(rule: BicRule, n_matrices: int) -> BicRule:
-    """Return the rule with a grid that reaches lower, for several matrices.
-
-    Chance correlations of N matrices are sqrt(N) times smaller, and so is the least penalty worth
-    a try. The grid keeps its spacing.
-    """
-    smallest = rule.smallest / np.sqrt(n_matrices)
-    steps = (rule.n_values - 1) * np.log(smallest) / np.log(rule.smallest)
-    return replace(rule, n_values=1 + int(np.ceil(steps)), smallest=float(smallest))
-
-
 def bic_path(residual: Array, rule: str | BicRule = "bic", **options: Any) -> dict[str, Any]:
     """Criterion of every penalty in the grid, for the network among the rows of a residual.
 
@@ -115,17 +104,21 @@ def bic_path_of_covariance(
 ) -> dict[str, Any]:
     """As `bic_path`, from the covariance of m observations, which may be overwritten.
 
-    `n_matrices` is the number of matrices behind the observations; see `for_several`.
+    Chance correlations of `n_matrices` matrices are so many times smaller, by the root, and so is
+    the least penalty worth a try. The grid reaches lower by that and keeps its spacing.
     """
-    settings = for_several(rule if isinstance(rule, BicRule) else RULES[rule], n_matrices)
-    alphas = penalty_grid(covariance, settings)
-    if settings.lost and m > settings.lost:
-        covariance *= m / (m - settings.lost)
+    rule = rule if isinstance(rule, BicRule) else RULES[rule]
+    smallest = rule.smallest / math.sqrt(n_matrices)
+    steps = (rule.n_values - 1) * math.log(smallest) / math.log(rule.smallest)
+    rule = replace(rule, n_values=1 + math.ceil(steps), smallest=smallest)
+    alphas = penalty_grid(covariance, rule)
+    if rule.lost and m > rule.lost:
+        covariance *= m / (m - rule.lost)
     # From the largest penalty to the smallest, where every solution is a start for the next.
     path = criterion_along_path(
         covariance,
         alphas[::-1],
-        settings.triangles * np.log(m) / m,
+        rule.triangles * np.log(m) / m,
         penalize_diagonal=penalize_diagonal,
         tol=tol,
     )

@@ -76,14 +76,7 @@ def _identity(like: Array) -> Any:
     return diagonal_matrix(namespace(like).ones_like(like))
 
 
-class Identified(NamedTuple):
-    """The signal by generalized PCA, and the precisions it is orthonormal in."""
-
-    signal: Gpca
-    precision: Pair[sp.csr_array]
-
-
-def identify(data: Array, rank: int, precision: Pair[Any]) -> Identified:
+def identify(data: Array, rank: int, precision: Pair[Any]) -> tuple[Gpca, Pair[sp.csr_array]]:
     """Return the signal that the precisions imply, with the precisions in the model's scale.
 
     The objective shrinks the precisions, and asks of the whitened residual a spectrum that white
@@ -107,4 +100,4 @@ def identify(data: Array, rank: int, precision: Pair[Any]) -> Identified:
     values, right = signal.singular_values / root, signal.right * root
     host = (side if sp.issparse(side) else to_numpy(side) for side in (row, col / root**2))
     scaled = signal._replace(singular_values=values, right=right)
-    return Identified(scaled, Pair(*map(sp.csr_array, host)))
+    return scaled, Pair(*map(sp.csr_array, host))
