@@ -124,13 +124,6 @@ def test_the_unit_of_the_data_does_not_matter(data, solver, scale):
         assert other.n_iter == one.n_iter
 
 
-def test_with_tol_zero_the_values_settle(data):
-    for scale in (1e-9, 1.0, 1e9):
-        parts, *_ = solve(scale * data, None, None, solver="krylov", tol=0.0)
-        assert parts.converged
-        assert parts.n_iter < 100
-
-
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", ["identity", "partly zero", "sparse laplacian"])
 def test_fewer_dimensions_than_components(solver, kind):
@@ -145,7 +138,11 @@ def test_fewer_dimensions_than_components(solver, kind):
             np.testing.assert_allclose(parts.low_rank().dense(), thin, atol=1e-8)
 
 
-def test_repeated_singular_values():
+def test_the_values_settle_with_tol_zero_and_where_they_repeat(data):
+    for scale in (1e-9, 1.0, 1e9):
+        parts, *_ = solve(scale * data, None, None, solver="krylov", tol=0.0)
+        assert parts.converged
+        assert parts.n_iter < 100
     parts, *_ = solve(np.eye(20, 15), None, None, k=4, solver="krylov")
     np.testing.assert_allclose(parts.singular_values, np.ones(4))
 
@@ -167,13 +164,9 @@ INDEFINITE = np.eye(40) - 0.5 * np.ones((40, 40))
 def test_negative_metrics_are_refused(data, solver, metric):
     with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
         solve(data, metric, None, solver=solver)
-
-
-@pytest.mark.parametrize("solver", ["krylov", "power"])
-@pytest.mark.parametrize("metric", [-path_laplacian(40), -1e-4 * np.eye(40)])
-def test_negative_operators_are_refused(data, solver, metric):
-    with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
-        solve(data, aslinearoperator(metric), None, solver=solver)
+    if solver != "factor" and metric.ndim == 2:
+        with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
+            solve(data, aslinearoperator(1e-4 * metric), None, solver=solver)
 
 
 def test_operators_have_no_factor(data):
@@ -181,7 +174,7 @@ def test_operators_have_no_factor(data):
         solve(data, aslinearoperator(np.eye(40)), None, solver="factor")
 
 
-def test_identify_keeps_the_product():
+def test_identify_keeps_the_product_and_pads_what_is_missing():
     rng = np.random.default_rng(3)
     X, W = rng.standard_normal((25, 3)), rng.standard_normal((12, 3))
     row = as_metric(random_sparse_precision(25, 0.1, 9.0, 0), 25)
@@ -192,10 +185,6 @@ def test_identify_keeps_the_product():
     # It is generalized PCA of the product.
     direct = gpca(X @ W.T, 3, row, col)
     np.testing.assert_allclose(parts.right, direct.right, atol=1e-8)
-
-
-def test_identify_pads_what_is_missing():
-    X, W = np.ones((6, 2)), np.ones((4, 2))
-    parts = identify(X, W, Metric(6), Metric(4))
-    np.testing.assert_allclose(parts.low_rank().dense(), 2 * np.ones((6, 4)))
-    assert parts.singular_values[1] == 0
+    padded = identify(np.ones((6, 2)), np.ones((4, 2)), Metric(6), Metric(4))
+    np.testing.assert_allclose(padded.low_rank().dense(), 2 * np.ones((6, 4)))
+    assert padded.singular_values[1] == 0

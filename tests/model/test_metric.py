@@ -149,19 +149,11 @@ def test_orthonormalize_against_a_basis():
     assert orthonormalize(rng.standard_normal((30, 5)), metric, against=everything).shape[1] == 0
 
 
-def chebyshev(items):
-    return np.abs(items[:, None] - items[None]).max(axis=2)
-
-
-def test_smooth_metric():
-    items = np.random.default_rng(0).standard_normal((12, 5))
-    np.testing.assert_allclose(smooth_metric(items), np.exp(-(chebyshev(items) ** 2) / 2))
-
-
-def test_laplacian_metric():
+def test_metrics_from_distances():
     items = np.random.default_rng(0).standard_normal((40, 5))
     items[7] = items[3]  # coinciding items must not give an infinite weight
-    distances = chebyshev(items)
+    distances = np.abs(items[:, None] - items[None]).max(axis=2)
+    np.testing.assert_allclose(smooth_metric(items), np.exp(-(distances**2) / 2))
     laplacian = laplacian_metric(items, 0.05).toarray()
     pairs = distances[np.triu_indices(40, 1)]
     near = (distances < np.quantile(pairs, 0.05)) & ~np.eye(40, dtype=bool)
