@@ -51,15 +51,8 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     if penalty.scale_free and penalty.col_on:
         covariance /= math.exp(logdet(iterate.col_precision) / p)
     hold_scale = penalty.col_on and not penalty.sees_scale
-    precision, result = _lower(
-        covariance,
-        penalty.row,
-        penalty.diagonal,
-        iterate.row_precision,
-        iterate.row_start,
-        tol,
-        hold_scale,
-    )
+    side = (iterate.row_precision, penalty.row, penalty.diagonal)
+    precision, result = _lower(covariance, *side, iterate.row_start, tol, hold_scale)
     return replace(iterate, row_precision=precision, row_start=result)
 
 
@@ -80,9 +73,8 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     hold_scale = penalty.scale_free and penalty.row_on
     if hold_scale:
         precision = precision / math.exp(logdet(precision) / data.shape[1])
-    precision, result = _lower(
-        covariance, penalty.col, penalty.diagonal, precision, iterate.col_start, tol, hold_scale
-    )
+    side = (precision, penalty.col, penalty.diagonal)
+    precision, result = _lower(covariance, *side, iterate.col_start, tol, hold_scale)
     if hold_scale:
         row = iterate.row_precision
         size = _penalized_trace(covariance, precision, penalty.col, penalty.diagonal)
@@ -141,12 +133,12 @@ def check_bounded(data: FloatArray, iterate: Iterate, penalty: Penalty) -> None:
 
 def _lower(
     covariance: FloatArray,
+    precision: sp.csr_array,
     weight: float | FloatArray,
     diagonal: bool,
-    precision: sp.csr_array,
     warm: PrecisionResult | None,
     tol: float,
-    hold_scale: bool = False,
+    hold_scale: bool,
 ) -> tuple[sp.csr_array, PrecisionResult | None]:
     """Solve for a sparse precision; keep the present one if rounding leaves that no lower.
 
