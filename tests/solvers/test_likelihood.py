@@ -18,9 +18,16 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty, objective
 from mnpca.model.sparse import logdet
 from mnpca.precision import NotCertifiedError
-from mnpca.solvers.likelihood.blocks import Iterate, col_step, gauge_step, row_step, signal_step
+from mnpca.solvers.likelihood.blocks import (
+    Iterate,
+    alternate_least_squares,
+    closed_form,
+    col_step,
+    gauge_step,
+    row_step,
+    signal_step,
+)
 from mnpca.solvers.likelihood.fit import begin, fit_likelihood
-from mnpca.solvers.likelihood.low_rank_step import alternate_least_squares, closed_form
 
 TOL = 1e-8
 EXACT = {"tol": 1e-9, "max_iter": 500}

@@ -10,8 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mnpca.estimators._paper import PaperEstimator
 from mnpca.selection.penalty import RULES, choose_penalties
+from mnpca.solvers.likelihood.blocks import LowRankStep
 from mnpca.solvers.likelihood.fit import Start, fit_likelihood, identified
-from mnpca.solvers.likelihood.low_rank_step import LowRankStep
 from mnpca.solvers.missing.refit import Solution, Solve
 from mnpca.solvers.progress import Report, State
 

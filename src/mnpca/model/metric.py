@@ -151,16 +151,8 @@ class Metric:
 def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:
     """Check a metric and bring it to one of the forms that `Metric` holds.
 
-    Whether a matrix is positive semi-definite is seen by whoever factors it or multiplies with it.
-
-    Parameters
-    ----------
-    matrix : None, array, sparse matrix or LinearOperator
-        The identity, a matrix, a diagonal (1-D array) or a function.
-    size : int
-        Number of items that it has to fit.
-    name : str, default="metric"
-        What messages call it.
+    None is the identity, a 1-D array a diagonal; messages use the name. Whether a matrix is
+    positive semi-definite is seen by whoever factors it or multiplies with it.
     """
     if matrix is None:
         return Metric(size, None, name)

@@ -22,28 +22,14 @@ EXACT = 1e-10
 
 @dataclass(frozen=True)
 class BicRule:
-    """A grid of penalties and a way to count.
-
-    Attributes
-    ----------
-    n_values : int
-        Penalties in the grid, log-spaced.
-    smallest : float
-        Smallest penalty as a share of the largest.
-    floor, cap : float
-        Bounds on the smallest and the largest penalty.
-    triangles : int
-        Whether an edge counts once (1) or twice (2).
-    lost : int
-        Observations subtracted from the covariance's divisor in the criterion.
-    """
+    """A grid of penalties, log-spaced, and a way to count."""
 
     n_values: int = 10
-    smallest: float = 0.1
-    floor: float = 0.0
-    cap: float = np.inf
-    triangles: int = 1
-    lost: int = 0
+    smallest: float = 0.1  # as a share of the largest penalty
+    floor: float = 0.0  # bounds on the smallest penalty ...
+    cap: float = np.inf  # ... and on the largest
+    triangles: int = 1  # whether an edge counts once or twice
+    lost: int = 0  # observations subtracted from the divisor of the criterion's covariance
 
 
 RULES = {
@@ -72,22 +58,9 @@ def bic_path(residual: Array, rule: str | BicRule = "bic", **options: Any) -> di
     """Criterion of every penalty in the grid, for the network among the rows of a residual.
 
     ``BIC(alpha) = -logdet A + tr(S A) + t log(m)/m`` with ``S = R R'/m``, m the number of columns,
-    t the number of edges and A the sparse precision at alpha.
-
-    Parameters
-    ----------
-    residual : array of shape (q, m)
-        Residual R of a truncated SVD; its transpose for the network among columns.
-    rule : {"bic", "bic-authors"} or BicRule, default="bic"
-        The grid and the count.
-    options
-        Of `bic_path_of_covariance`.
-
-    Returns
-    -------
-    dict
-        Arrays ``alpha`` (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty
-        with the lowest criterion.
+    t the number of edges and A the sparse precision at alpha. Returned are arrays ``alpha``
+    (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty with the lowest
+    criterion. The options are those of `bic_path_of_covariance`.
     """
     m = residual.shape[1]
     return bic_path_of_covariance(residual @ residual.T / m, m, rule, **options)
@@ -153,16 +126,9 @@ def choose_penalties(
     The grid of the paper, and its objective, take the noise to have about unit variance; for "bic"
     the data are therefore divided by the size of that residual.
 
-    Parameters
-    ----------
-    data : array of shape (n, p)
-        Centered data, several matrices one under the other.
-    alpha_row, alpha_col : float, str or array
-        As `mnpca.LikelihoodMNPCA` takes them.
-    n_matrices : int or None
-        Number of matrices; None where there is one.
-    options
-        Other fields of `Penalty`.
+    `alpha_row` and `alpha_col` are as `mnpca.LikelihoodMNPCA` takes them, and the options other
+    fields of `Penalty`. The data are centered, `n_matrices` one under the other, None where there
+    is one.
     """
     copies = n_matrices or 1
     n, p = data.shape[0] // copies, data.shape[1]

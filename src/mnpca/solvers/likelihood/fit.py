@@ -20,13 +20,14 @@ from mnpca.noise.scales import row_col_scales
 from mnpca.precision import PrecisionResult
 from mnpca.solvers.likelihood.blocks import (
     Iterate,
+    LowRankStep,
     check_bounded,
+    closed_form,
     col_step,
     gauge_step,
     row_step,
     signal_step,
 )
-from mnpca.solvers.likelihood.low_rank_step import LowRankStep, closed_form
 from mnpca.solvers.progress import (
     Progress,
     Report,
