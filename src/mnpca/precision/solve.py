@@ -203,33 +203,21 @@ def _solve_components(
             solutions = list(pool.map(solve, components))
     else:
         solutions = [solve(index) for index in components]
-    return _assemble(problem, labels, components, solutions)
-
-
-def _assemble(
-    problem: Problem,
-    labels: IntArray,
-    components: list[IntArray],
-    solutions: list[ComponentSolution],
-) -> PrecisionResult:
-    """Join the solutions of the components; variables in none of them stand alone."""
     alone = np.ones(problem.size, dtype=bool)
-    proofs = [solution.certificate for solution in solutions]
     rows, columns, entries = [], [], []
-    for index, proof in zip(components, proofs, strict=True):
-        rows.append(index[proof.precision.rows])
-        columns.append(index[proof.precision.columns])
-        entries.append(proof.precision.values)
+    for index, solution in zip(components, solutions, strict=True):
+        T = solution.certificate.precision
+        rows.append(index[T.rows])
+        columns.append(index[T.columns])
+        entries.append(T.values)
         alone[index] = False
-    places = np.flatnonzero(alone)
-    entries.append(1.0 / problem.diagonal[alone])
+    places, diagonal = np.flatnonzero(alone), problem.diagonal[alone]
     coordinates = (np.concatenate([*rows, places]), np.concatenate([*columns, places]))
-    shape = (problem.size, problem.size)
-    precision = sparse.coo_array((np.concatenate(entries), coordinates), shape=shape).tocsr()
-    value = float(np.sum(np.log(problem.diagonal[alone]) + 1.0))
+    values = np.concatenate([*entries, 1.0 / diagonal])
+    proofs = [solution.certificate for solution in solutions]
     return PrecisionResult(
-        precision=precision,
-        objective=value + sum(proof.value for proof in proofs),
+        precision=sparse.coo_array((values, coordinates), shape=2 * (problem.size,)).tocsr(),
+        objective=float(np.sum(np.log(diagonal) + 1.0)) + sum(proof.value for proof in proofs),
         duality_gap=float(sum(proof.gap for proof in proofs)),
         n_iter=max((solution.n_iter for solution in solutions), default=0),
         labels=labels,
