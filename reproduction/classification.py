@@ -155,7 +155,7 @@ class PaperRankReducer(TransformerMixin, BaseEstimator):
 
     def fit(self, X, y=None):
         """Find the rank and fit the method."""
-        rank = paper_rank(X, mean=X.mean(axis=0))
+        rank = paper_rank(X - X.mean(axis=0))
         self.reducer_ = make_reducer(self.method, rank, random_state=self.random_state)
         self.reducer_.fit(X)
         return self

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mnpca import LikelihoodMNPCA, WassersteinMNPCA, sparse_precision
+from mnpca import LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.datasets import make_paper_small
 from mnpca.engines import arrays
 from mnpca.engines.arrays import gram, to_numpy
@@ -62,18 +62,6 @@ def test_gram_by_pieces(put, monkeypatch):
     np.testing.assert_allclose(to_numpy(gram(put(factor))), factor.T @ factor, atol=1e-12)
 
 
-# ---- sparse precisions -----------------------------------------------------------------------
-
-
-def test_precision_where_newton_fails(put, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.newton.SMALL", 1)
-    monkeypatch.setattr("mnpca.precision.newton.MAX_ITERATIONS", 1)
-    S = correlation(20, 10, 1003, n_factors=2)
-    found = sparse_precision(put(S), 0.1, tol=1e-7)
-    expected = sparse_precision(S, 0.1, tol=1e-7)
-    assert found.objective == pytest.approx(expected.objective, abs=1e-5)
-
-
 # ---- the Wasserstein solvers -----------------------------------------------------------------
 
 
@@ -83,13 +71,12 @@ def test_convex_method_is_the_processor_s(put, shape):
     expected = fit_convex(data, 2, ALPHA)
     found = fit_convex(put(data), 2, ALPHA)
     np.testing.assert_allclose(found.history, expected.history, rtol=1e-8)
-    one, other = identify(data, 2, expected.precision), identify(put(data), 2, found.precision)
-    np.testing.assert_allclose(
-        other.signal.low_rank().dense(), one.signal.low_rank().dense(), atol=1e-6
-    )
-    np.testing.assert_allclose(
-        other.precision.col.toarray(), one.precision.col.toarray(), atol=1e-6
-    )
+    signal, precision = identify(data, 2, expected.precision)
+    own_signal, own_precision = identify(put(data), 2, found.precision)
+    dense = signal.low_rank().dense()
+    np.testing.assert_allclose(own_signal.low_rank().dense(), dense, atol=1e-6)
+    for own, side in zip(own_precision, precision, strict=True):
+        np.testing.assert_allclose(own.toarray(), side.toarray(), atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(24, 15), (15, 24)])
@@ -144,7 +131,7 @@ def test_results_live_where_the_data_do(put):
     ],
 )
 def test_likelihood_is_the_processor_s(put, params, monkeypatch):
-    monkeypatch.setattr("mnpca.precision.newton.SMALL", 5)
+    monkeypatch.setattr("mnpca.precision.solve.SMALL", 5)
     data = make_paper_small(32, 1000, n_samples=18, n_features=12).Y
     expected = LikelihoodMNPCA(2, **params).fit(data)
     found = LikelihoodMNPCA(2, **params).fit(put(data))

@@ -44,20 +44,9 @@ def test_the_conditional_mean(missing, started):
     np.testing.assert_allclose(found, expected, atol=1e-8)
     if started:
         assert np.array_equal(start, kept)
-    assert np.linalg.norm(noise.mean(residual, tol=1e-1) - expected) <= np.linalg.norm(expected)
-    nothing = noise.mean(residual, max_iter=0)
-    assert np.array_equal(nothing, np.zeros(missing.sum()))
+    errors = [np.linalg.norm(noise.mean(residual, tol=tol) - expected) for tol in (0.3, 1e-3)]
+    assert errors[1] <= min(errors[0], 1e-2 * np.linalg.norm(expected))
     assert np.array_equal(noise.mean(np.zeros((N, P))), np.zeros(missing.sum()))
-
-
-def test_a_coarse_tolerance_means_less_work(missing):
-    noise = MissingNoise(missing, *precisions("graph"))
-    residual = np.random.default_rng(3).normal(size=(N, P))
-    exact = noise.mean(residual, tol=1e-12)
-    errors = [np.linalg.norm(noise.mean(residual, tol=tol) - exact) for tol in (0.3, 1e-3, 1e-7)]
-    assert errors == sorted(errors, reverse=True)
-    assert errors[1] < 1e-2 * np.linalg.norm(exact)
-    assert errors[2] < 1e-6 * np.linalg.norm(exact)
 
 
 def test_without_networks_observed_cells_tell_nothing(missing):
@@ -94,19 +83,19 @@ def test_draws_have_the_conditional_distribution(missing):
     mean_map, covariance = dense(missing, A, B)
     rng = np.random.default_rng(5)
     residual = rng.normal(size=(N, P))
-    draws = [noise.draw(residual, sample_noise(A, B, rng), tol=1e-8) for _ in range(800)]
+    draws = [noise.draw(residual, sample_noise(A, B, rng), tol=1e-8) for _ in range(400)]
     deviation = np.sqrt(np.diag(covariance))
     errors = (np.mean(draws, axis=0) - mean_map @ residual[~missing]) / deviation
-    assert np.abs(errors).max() < 5 / np.sqrt(800)
+    assert np.abs(errors).max() < 5 / np.sqrt(400)
     scale = np.outer(deviation, deviation)
-    np.testing.assert_allclose(np.cov(np.transpose(draws)) / scale, covariance / scale, atol=0.19)
+    np.testing.assert_allclose(np.cov(np.transpose(draws)) / scale, covariance / scale, atol=0.27)
 
 
 def test_noise_and_its_variances():
     for A, B in (precisions("graph"), precisions("diagonal")):
         np.testing.assert_allclose(noise_variances(A), np.diag(np.linalg.inv(A.toarray())))
         rng = np.random.default_rng(6)
-        draws = np.array([sample_noise(A, B, rng).ravel() for _ in range(1200)])
+        draws = np.array([sample_noise(A, B, rng).ravel() for _ in range(400)])
         expected = np.linalg.inv(np.kron(A.toarray(), B.toarray()))
         scale = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
-        np.testing.assert_allclose(draws.T @ draws / 1200 / scale, expected / scale, atol=0.15)
+        np.testing.assert_allclose(draws.T @ draws / 400 / scale, expected / scale, atol=0.26)

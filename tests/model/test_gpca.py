@@ -7,8 +7,9 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator, svds
 
 from mnpca.datasets import random_sparse_precision
-from mnpca.model.gpca import CenteredMatrix, gpca, identify, truncated_svd
+from mnpca.model.gpca import gpca, identify, truncated_svd
 from mnpca.model.metric import Metric, MetricError, as_metric
+from mnpca.model.sparse_data import CenteredSparse, centered
 
 SOLVERS = ["factor", "krylov", "power"]
 
@@ -41,39 +42,29 @@ def data():
 def solve(data, row, col, k=3, **options):
     n, p = data.shape
     row, col = as_metric(row, n, "row_metric"), as_metric(col, p, "col_metric")
-    return gpca(CenteredMatrix(data), k, row, col, max_iter=20000, **options), row, col
+    return gpca(data, k, row, col, max_iter=20000, **options), row, col
 
 
 KINDS = ["identity", "dense", "sparse", "diagonal", "laplacian", "sparse laplacian", "partly zero"]
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("row_kind", KINDS)
 @pytest.mark.parametrize("col_kind", ["identity", "sparse", "laplacian", "partly zero"])
-def test_orthonormal_and_stationary(data, solver, row_kind, col_kind):
-    parts, row, col = solve(data, metrics(row_kind, 40, 1), metrics(col_kind, 30, 2), solver=solver)
-    assert parts.converged
-    assert np.all(np.diff(parts.singular_values) <= 0)
-    for basis, metric in ((parts.left, row), (parts.right, col)):
-        np.testing.assert_allclose(basis.T @ metric.apply(basis), np.eye(3), atol=1e-8)
-    # U = Y B V / d and V = Y' A U / d, in null directions of the metrics too.
-    np.testing.assert_allclose(
-        data @ col.apply(parts.right), parts.left * parts.singular_values, atol=1e-6
-    )
-    np.testing.assert_allclose(
-        data.T @ row.apply(parts.left), parts.right * parts.singular_values, atol=1e-6
-    )
-
-
-@pytest.mark.parametrize("row_kind", KINDS)
-@pytest.mark.parametrize("col_kind", ["identity", "sparse", "laplacian", "partly zero"])
-def test_solvers_agree(data, row_kind, col_kind):
+def test_orthonormal_stationary_and_the_same_by_every_solver(data, row_kind, col_kind):
     pair = metrics(row_kind, 40, 1), metrics(col_kind, 30, 2)
-    factor = solve(data, *pair, solver="factor")[0]
-    for other in (solve(data, *pair, solver=name)[0] for name in ("krylov", "power")):
-        np.testing.assert_allclose(other.singular_values, factor.singular_values, rtol=1e-9)
-        np.testing.assert_allclose(other.left, factor.left, atol=1e-6)
-        np.testing.assert_allclose(other.right, factor.right, atol=1e-6)
+    factor, row, col = solve(data, *pair, solver="factor")
+    for parts in (factor, *(solve(data, *pair, solver=name)[0] for name in SOLVERS[1:])):
+        assert parts.converged
+        assert np.all(np.diff(parts.singular_values) <= 0)
+        for basis, metric in ((parts.left, row), (parts.right, col)):
+            np.testing.assert_allclose(basis.T @ metric.apply(basis), np.eye(3), atol=1e-8)
+        # U = Y B V / d and V = Y' A U / d, in null directions of the metrics too.
+        scores, weights = (side * parts.singular_values for side in (parts.left, parts.right))
+        np.testing.assert_allclose(data @ col.apply(parts.right), scores, atol=1e-6)
+        np.testing.assert_allclose(data.T @ row.apply(parts.left), weights, atol=1e-6)
+        np.testing.assert_allclose(parts.singular_values, factor.singular_values, rtol=1e-9)
+        np.testing.assert_allclose(parts.left, factor.left, atol=1e-6)
+        np.testing.assert_allclose(parts.right, factor.right, atol=1e-6)
 
 
 def test_best_among_approximations_in_the_metrics(data):
@@ -93,27 +84,21 @@ def test_operators_and_sparse_data_with_a_mean():
     A = random_sparse_precision(300, 0.01, 8.0, 0)
     operator = as_metric(aslinearoperator(A), 300)
     plain = as_metric(None, 200)
-    parts = gpca(CenteredMatrix(Y, mean), 4, operator, plain, solver="krylov")
-    dense = gpca(CenteredMatrix(Y.toarray() - mean), 4, as_metric(A, 300), plain)
+    parts = gpca(centered(Y, mean), 4, operator, plain, solver="krylov")
+    dense = gpca(Y.toarray() - mean, 4, as_metric(A, 300), plain)
     np.testing.assert_allclose(parts.singular_values, dense.singular_values, rtol=1e-8)
     np.testing.assert_allclose(parts.right, dense.right, atol=1e-6)
-    np.testing.assert_allclose(CenteredMatrix(Y, mean).dense(), Y.toarray() - mean)
+    np.testing.assert_allclose(centered(Y, mean).toarray(), Y.toarray() - mean)
 
 
-def test_truncated_svd_of_a_large_sparse_matrix():
+def test_truncated_svd():
     rng = np.random.default_rng(2)
     Y = sp.csr_array(rng.random((2000, 900)) * (rng.random((2000, 900)) < 0.01))
     expected = np.sort(svds(Y, k=5, return_singular_vectors=False))[::-1]
     np.testing.assert_allclose(truncated_svd(Y, 5).singular_values, expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("shape", [(30, 20), (20, 30)])
-def test_truncated_svd_of_a_small_matrix(shape):
-    Y = np.random.default_rng(3).standard_normal(shape)
-    found = truncated_svd(Y, 3)
-    u, values, vt = np.linalg.svd(Y, full_matrices=False)
-    np.testing.assert_allclose(found.singular_values, values[:3])
-    assert found.n_iter == 1
+    small = rng.standard_normal((20, 30))
+    u, values, vt = np.linalg.svd(small, full_matrices=False)
+    found = truncated_svd(small, 3)
     np.testing.assert_allclose(found.low_rank().dense(), (u[:, :3] * values[:3]) @ vt[:3])
 
 
@@ -122,8 +107,8 @@ def test_sparse_data_stay_sparse(monkeypatch):
     Y = sp.csr_array(rng.random((60, 40)) * (rng.random((60, 40)) < 0.1))
     mean = np.asarray(Y.mean(axis=0)).ravel()
     expected = np.linalg.svd(Y.toarray() - mean, compute_uv=False)[:3]
-    monkeypatch.setattr(CenteredMatrix, "dense", lambda self: pytest.fail("made dense"))
-    np.testing.assert_allclose(truncated_svd(Y, 3, mean=mean).singular_values, expected)
+    monkeypatch.setattr(CenteredSparse, "toarray", lambda self: pytest.fail("made dense"))
+    np.testing.assert_allclose(truncated_svd(centered(Y, mean), 3).singular_values, expected)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -141,32 +126,23 @@ def test_the_unit_of_the_data_does_not_matter(data, solver, scale):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("kind", ["identity", "partly zero", "sparse laplacian"])
-def test_data_without_anything_in_them(solver, kind):
-    parts, *_ = solve(np.zeros((40, 30)), metrics(kind, 40, 1), metrics(kind, 30, 2), solver=solver)
-    assert parts.converged
-    assert np.array_equal(parts.singular_values, np.zeros(3))
-    assert np.isfinite(parts.left).all()
-    assert np.isfinite(parts.right).all()
+def test_fewer_dimensions_than_components(solver, kind):
+    pair = metrics(kind, 40, 1), metrics(kind, 30, 2)
+    for thin in (np.zeros((40, 30)), np.outer(np.arange(40.0), np.arange(30.0))):
+        parts, *_ = solve(thin, *pair, solver=solver)
+        assert parts.converged
+        assert np.all(parts.singular_values[1:] <= 1e-8 * parts.singular_values[0])
+        assert np.isfinite(parts.left).all()
+        assert np.isfinite(parts.right).all()
+        if kind == "identity":
+            np.testing.assert_allclose(parts.low_rank().dense(), thin, atol=1e-8)
 
 
-def test_with_tol_zero_the_values_settle(data):
+def test_the_values_settle_with_tol_zero_and_where_they_repeat(data):
     for scale in (1e-9, 1.0, 1e9):
         parts, *_ = solve(scale * data, None, None, solver="krylov", tol=0.0)
         assert parts.converged
         assert parts.n_iter < 100
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_fewer_dimensions_than_components(data, solver):
-    thin = np.outer(np.arange(40.0), np.arange(30.0))
-    parts, *_ = solve(thin, None, None, k=3, solver=solver)
-    np.testing.assert_allclose(parts.low_rank().dense(), thin, atol=1e-8)
-    assert np.all(parts.singular_values[1:] < 1e-8 * parts.singular_values[0])
-    assert np.isfinite(parts.left).all()
-    assert np.isfinite(parts.right).all()
-
-
-def test_repeated_singular_values():
     parts, *_ = solve(np.eye(20, 15), None, None, k=4, solver="krylov")
     np.testing.assert_allclose(parts.singular_values, np.ones(4))
 
@@ -175,7 +151,7 @@ def test_power_method_says_when_it_is_not_done(data):
     row, col = (Metric(size) for size in data.shape)
     for solver, limit in (("power", 1), ("power", 2), ("krylov", 1)):
         options = {"solver": solver, "tol": 0.0, "max_iter": limit}
-        parts = gpca(CenteredMatrix(data), 2, row, col, **options)
+        parts = gpca(data, 2, row, col, **options)
         assert not parts.converged
         assert parts.n_iter == limit
 
@@ -188,13 +164,9 @@ INDEFINITE = np.eye(40) - 0.5 * np.ones((40, 40))
 def test_negative_metrics_are_refused(data, solver, metric):
     with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
         solve(data, metric, None, solver=solver)
-
-
-@pytest.mark.parametrize("solver", ["krylov", "power"])
-@pytest.mark.parametrize("metric", [-path_laplacian(40), -1e-4 * np.eye(40)])
-def test_negative_operators_are_refused(data, solver, metric):
-    with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
-        solve(data, aslinearoperator(metric), None, solver=solver)
+    if solver != "factor" and metric.ndim == 2:
+        with pytest.raises(MetricError, match="row_metric is not positive semi-definite"):
+            solve(data, aslinearoperator(1e-4 * metric), None, solver=solver)
 
 
 def test_operators_have_no_factor(data):
@@ -202,7 +174,7 @@ def test_operators_have_no_factor(data):
         solve(data, aslinearoperator(np.eye(40)), None, solver="factor")
 
 
-def test_identify_keeps_the_product():
+def test_identify_keeps_the_product_and_pads_what_is_missing():
     rng = np.random.default_rng(3)
     X, W = rng.standard_normal((25, 3)), rng.standard_normal((12, 3))
     row = as_metric(random_sparse_precision(25, 0.1, 9.0, 0), 25)
@@ -211,12 +183,8 @@ def test_identify_keeps_the_product():
     np.testing.assert_allclose(parts.low_rank().dense(), X @ W.T, atol=1e-12)
     np.testing.assert_allclose(parts.right.T @ col.apply(parts.right), np.eye(3), atol=1e-12)
     # It is generalized PCA of the product.
-    direct = gpca(CenteredMatrix(X @ W.T), 3, row, col)
+    direct = gpca(X @ W.T, 3, row, col)
     np.testing.assert_allclose(parts.right, direct.right, atol=1e-8)
-
-
-def test_identify_pads_what_is_missing():
-    X, W = np.ones((6, 2)), np.ones((4, 2))
-    parts = identify(X, W, Metric(6), Metric(4))
-    np.testing.assert_allclose(parts.low_rank().dense(), 2 * np.ones((6, 4)))
-    assert parts.singular_values[1] == 0
+    padded = identify(np.ones((6, 2)), np.ones((4, 2)), Metric(6), Metric(4))
+    np.testing.assert_allclose(padded.low_rank().dense(), 2 * np.ones((6, 4)))
+    assert padded.singular_values[1] == 0

@@ -81,10 +81,9 @@ def test_what_is_no_metric(matrix, message):
 )
 def test_negative_directions_are_found(form, matrix):
     metric = as_metric(form(matrix), 4, "col_metric")
-    with pytest.raises(MetricError, match="col_metric is not positive semi-definite"):
-        metric.check()
-    with pytest.raises(MetricError, match="col_metric is not positive semi-definite"):
-        metric.root()
+    for look in (metric.check, metric.root):
+        with pytest.raises(MetricError, match="col_metric is not positive semi-definite"):
+            look()
 
 
 SCALES = [1e-20, 1e-6, 1e6, 1e20]
@@ -129,15 +128,12 @@ def test_large_components_are_checked_without_a_factor(monkeypatch):
     laplacian = laplacian_metric(np.random.default_rng(0).standard_normal((200, 2)), 0.1)
     as_metric(laplacian, 200).check()
     as_metric(random_sparse_precision(200, 0.05, 50.0, 0), 200).check()
+    operator = as_metric(aslinearoperator(np.eye(4)), 4)
+    operator.check()  # is taken at its word
+    assert operator.stored() is operator.matrix
     for shift in (0.01, 2.0):
         with pytest.raises(MetricError, match="not positive semi-definite"):
             as_metric(laplacian - shift * sp.eye_array(200), 200).check()
-
-
-def test_an_operator_is_taken_at_its_word():
-    metric = as_metric(aslinearoperator(np.eye(4)), 4)
-    metric.check()
-    assert metric.stored() is metric.matrix
 
 
 def test_orthonormalize_against_a_basis():
@@ -153,19 +149,11 @@ def test_orthonormalize_against_a_basis():
     assert orthonormalize(rng.standard_normal((30, 5)), metric, against=everything).shape[1] == 0
 
 
-def chebyshev(items):
-    return np.abs(items[:, None] - items[None]).max(axis=2)
-
-
-def test_smooth_metric():
-    items = np.random.default_rng(0).standard_normal((12, 5))
-    np.testing.assert_allclose(smooth_metric(items), np.exp(-(chebyshev(items) ** 2) / 2))
-
-
-def test_laplacian_metric():
+def test_metrics_from_distances():
     items = np.random.default_rng(0).standard_normal((40, 5))
     items[7] = items[3]  # coinciding items must not give an infinite weight
-    distances = chebyshev(items)
+    distances = np.abs(items[:, None] - items[None]).max(axis=2)
+    np.testing.assert_allclose(smooth_metric(items), np.exp(-(distances**2) / 2))
     laplacian = laplacian_metric(items, 0.05).toarray()
     pairs = distances[np.triu_indices(40, 1)]
     near = (distances < np.quantile(pairs, 0.05)) & ~np.eye(40, dtype=bool)
@@ -173,18 +161,11 @@ def test_laplacian_metric():
     expected = np.diag(weights.sum(axis=1)) - weights
     np.testing.assert_allclose(laplacian, expected / np.linalg.eigvalsh(expected)[-1], atol=1e-12)
     np.testing.assert_allclose(laplacian.sum(axis=0), 0, atol=1e-12)
+    many = laplacian_metric(np.random.default_rng(0).standard_normal((600, 2)))
+    np.testing.assert_allclose(np.linalg.eigvalsh(many.toarray())[-1], 1, rtol=1e-8)
 
 
-def test_laplacian_of_many_items():
-    items = np.random.default_rng(0).standard_normal((600, 2))
-    laplacian = laplacian_metric(items)
-    top = np.linalg.eigvalsh(laplacian.toarray())[-1]
-    np.testing.assert_allclose(top, 1, rtol=1e-8)
-    assert laplacian.nnz < 0.02 * 600**2
-
-
-def test_laplacian_without_a_pair():
+@pytest.mark.parametrize("n_items", [1, 5])
+def test_laplacian_without_a_pair(n_items):
     with pytest.raises(MetricError, match="take a larger density"):
-        laplacian_metric(np.zeros((5, 2)))
-    with pytest.raises(MetricError, match="take a larger density"):
-        laplacian_metric(np.zeros((1, 2)))
+        laplacian_metric(np.zeros((n_items, 2)))

@@ -1,11 +1,19 @@
-"""Linear algebra on sparse precisions against dense NumPy."""
+"""Sparse precisions and thin factors against dense NumPy."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from mnpca.model.sparse import blocks, components, logdet, repeated, side_by_side
+from mnpca.model.low_rank import fix_signs
+from mnpca.model.sparse import (
+    blocks,
+    components,
+    logdet,
+    normalize_gauge,
+    repeated,
+    side_by_side,
+)
 
 
 @pytest.fixture
@@ -34,15 +42,12 @@ def test_logdet_is_that_of_the_dense_matrix(matrix):
     assert_allclose(logdet(sp.csr_array(np.diag([2.0, 8.0]))), np.log(16.0), rtol=1e-15)
 
 
-@pytest.mark.parametrize("diagonal", [[1.0, 0.0], [1.0, -2.0]])
-def test_logdet_refuses_a_diagonal_that_is_not_positive(diagonal):
-    with pytest.raises(np.linalg.LinAlgError, match="not positive"):
-        logdet(sp.csr_array(np.diag(diagonal)))
-
-
-def test_logdet_refuses_an_indefinite_block():
+@pytest.mark.parametrize(
+    "wrong", [np.diag([1.0, 0.0]), np.diag([1.0, -2.0]), np.array([[1.0, 2.0], [2.0, 1.0]])]
+)
+def test_logdet_refuses_what_is_not_positive_definite(wrong):
     with pytest.raises(np.linalg.LinAlgError):
-        logdet(sp.csr_array(np.array([[1.0, 2.0], [2.0, 1.0]])))
+        logdet(sp.csr_array(wrong))
 
 
 def test_matrices_one_under_the_other(matrix):
@@ -57,3 +62,38 @@ def test_matrices_one_under_the_other(matrix):
     assert found.shape == (4, 9)
     for item in range(4):
         assert np.array_equal(found[item], stacked[item::4].ravel())
+
+
+def test_the_row_precision_gets_determinant_one_and_the_product_stays():
+    rng = np.random.default_rng(0)
+    pair = []
+    for size in (4, 6):
+        root = rng.normal(size=(size, size))
+        pair.append(sp.csr_array(root @ root.T + np.eye(size)))
+    row, col = normalize_gauge(*pair)
+    assert abs(logdet(row)) < 1e-12
+    assert abs(logdet(pair[0])) > 0.1
+    assert_allclose(np.kron(row.toarray(), col.toarray()), sp.kron(*pair).toarray(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_signs_make_the_largest_loading_positive_and_keep_the_product(seed):
+    rng = np.random.default_rng(seed)
+    scores, loadings = rng.normal(size=(5, 4)), rng.normal(size=(6, 4))
+    fixed = fix_signs(scores, loadings)
+    largest = np.abs(loadings).argmax(axis=0)
+    assert (fixed.right[largest, range(4)] > 0).all()
+    assert np.array_equal(np.abs(fixed.right), np.abs(loadings))
+    assert_allclose(fixed.dense(), scores @ loadings.T, atol=1e-14)
+
+
+def test_ties_go_to_the_first_feature_and_a_zero_loading_stays():
+    scores, loadings = np.ones((1, 2)), np.array([[-2.0, 0.0], [2.0, 0.0]])
+    fixed = fix_signs(scores, loadings)
+    assert np.array_equal(fixed.right, [[2.0, 0.0], [-2.0, 0.0]])
+    assert np.array_equal(fixed.left, [[-1.0, 1.0]])
+
+
+def test_no_components():
+    fixed = fix_signs(np.zeros((3, 0)), np.zeros((2, 0)))
+    assert fixed.dense().shape == (3, 2)

@@ -1,3 +1,5 @@
+"""Whiteness of residuals: verdicts, and every measure by its definition."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -20,13 +22,13 @@ def check(Y, row_precision=None, col_precision=None):
 
 @pytest.mark.parametrize("shape", [(300, 200), (60, 40), (30, 400), (25, 22)])
 def test_white_noise_passes(shape):
-    verdicts = [check(np.random.default_rng(s).normal(size=shape)).white for s in range(1000, 1040)]
+    verdicts = [check(np.random.default_rng(s).normal(size=shape)).white for s in range(1000, 1010)]
     assert all(verdicts)
 
 
 def test_noise_with_its_own_precisions_passes_and_without_them_fails():
     rows, cols = chain_precision(150, 0.6), chain_precision(100, 0.6)
-    for seed in range(1000, 1010):
+    for seed in range(1000, 1004):
         Y = sample_matrix_normal(rows, cols, seed)
         assert check(Y, rows, cols).white
         plain = check(Y)

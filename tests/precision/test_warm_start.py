@@ -21,18 +21,6 @@ def assert_honest(result, S, alpha, tol):
     assert value - best <= result.duality_gap * (1 + 1e-9) + 1e-9 * len(S)
 
 
-@pytest.mark.parametrize(("make", "alpha"), [(chain_covariance, 0.3), (factor_covariance, 0.9)])
-@pytest.mark.parametrize("change", [0.0, 0.02, 0.5])
-@pytest.mark.parametrize("tol", [1e-3, 1e-7])
-def test_the_gap_on_sparse_graphs(make, alpha, change, tol):
-    S = make(90, 60, seed=30)
-    changed = (1 - change) * S + change * make(90, 60, seed=31)
-    cold = sparse_precision(S, alpha, tol=tol)
-    assert cold.precision.nnz < 90**2 / 12
-    assert_honest(cold, S, alpha, tol)
-    assert_honest(sparse_precision(changed, alpha, tol=tol, init=cold), changed, alpha, tol)
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_chains_of_starts(seed):
     """Whatever the graph, the change of S and of the penalty, and the tolerance."""
@@ -50,22 +38,16 @@ def test_chains_of_starts(seed):
         assert_honest(result, S, alpha, tol)
 
 
-def test_a_start_saves_sweeps():
-    S = factor_covariance(100, 80, seed=7)
-    cold = sparse_precision(S, 0.2, tol=1e-8)
-    warm = sparse_precision(1.02 * S, 0.2, tol=1e-8, init=cold)
-    again = sparse_precision(1.02 * S, 0.2, tol=1e-8)
-    assert_allclose(warm.objective, again.objective, atol=2e-6)
-    assert warm.n_iter < again.n_iter
-
-
-def test_units_of_the_variables_are_no_news():
-    S, units = factor_covariance(40, 80, seed=42), np.logspace(-3, 3, 40)
+def test_a_start_saves_sweeps_whatever_the_units():
+    S, units = factor_covariance(100, 80, seed=7), np.logspace(-3, 3, 100)
     both = np.outer(units, units)
-    solved = sparse_precision(S, 0.3, tol=1e-8)
-    moved = sparse_precision(S * both, 0.3 * both, tol=1e-8, init=solved)
-    assert_allclose(moved.precision.toarray() * both, solved.precision.toarray(), atol=1e-3)
-    assert moved.n_iter < solved.n_iter
+    cold = sparse_precision(S, 0.2, tol=1e-8)
+    warm = sparse_precision(1.02 * S * both, 0.2 * both, tol=1e-8, init=cold)
+    again = sparse_precision(1.02 * S, 0.2, tol=1e-8)
+    shift = 2 * np.log(units).sum()
+    assert_allclose(warm.objective - shift, again.objective, atol=2e-6)
+    assert_allclose(warm.precision.toarray() * both, again.precision.toarray(), atol=1e-3)
+    assert warm.n_iter < again.n_iter
 
 
 def test_components_join_and_part():
@@ -76,12 +58,8 @@ def test_components_join_and_part():
     assert_honest(many, S, 0.5, 1e-4)
     assert_honest(sparse_precision(S, 0.4, init=many), S, 0.4, 1e-4)
     assert_honest(sparse_precision(S, 0.3, init=sparse_precision(S, 2.0)), S, 0.3, 1e-4)
-
-
-def test_a_start_that_is_no_use_does_no_harm():
-    S = factor_covariance(30, 60, seed=14)
-    result = sparse_precision(S, 0.4, init=sparse_precision(S[::-1, ::-1], 0.01))
-    assert_honest(result, S, 0.4, 1e-4)
+    no_use = sparse_precision(S[::-1, ::-1], 0.01)
+    assert_honest(sparse_precision(S, 0.4, init=no_use), S, 0.4, 1e-4)
 
 
 # ---- results and their stored state -----------------------------------------------------------
@@ -114,25 +92,20 @@ def test_a_start_from_a_stored_result_is_the_same_to_the_bit():
 
 
 @pytest.mark.parametrize(
-    "block",
+    "blocks",
     [
-        (np.array([0, 6]), np.eye(2)),
-        (np.array([-1, 3]), np.eye(2)),
-        (np.array([0, 3]), np.eye(3)),
-        (np.array([3, 0]), np.eye(2)),
-        (np.array([3]), np.eye(1)),
-        (np.zeros(0, np.int64), np.zeros((0, 0))),
+        [([0, 6], np.eye(2))],
+        [([-1, 3], np.eye(2))],
+        [([0, 3], np.eye(3))],
+        [([3, 0], np.eye(2))],
+        [([3], np.eye(1))],
+        [([], np.zeros((0, 0)))],
+        [([0, 3], np.eye(2)), ([3, 4], np.eye(2))],
     ],
 )
-def test_a_damaged_state_is_refused(result, block):
+def test_a_damaged_state_is_refused(result, blocks):
+    blocks = [(np.array(index, dtype=np.int64), W) for index, W in blocks]
     with pytest.raises(ValueError, match="damaged"):
-        PrecisionResult.from_state(result.state() | {"blocks": [block]})
+        PrecisionResult.from_state(result.state() | {"blocks": blocks})
     with pytest.raises(ValueError, match="sizes do not agree"):
         PrecisionResult.from_state(result.state() | {"labels": np.zeros(5, np.int64)})
-
-
-def test_a_state_whose_components_overlap_is_refused(result):
-    state = result.state()
-    state["blocks"] = [(np.array([0, 3]), np.eye(2)), (np.array([3, 4]), np.eye(2))]
-    with pytest.raises(ValueError, match="components overlap"):
-        PrecisionResult.from_state(state)

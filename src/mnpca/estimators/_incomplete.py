@@ -15,7 +15,7 @@ from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._files import ReportingEstimator
 from mnpca.estimators._input import checked_rows, representable, unstack
 from mnpca.model.effects import Covariates
-from mnpca.model.rows import RowModel, observed_log_likelihood, observed_scores, predict_missing
+from mnpca.model.rows import RowModel, observed_scores, predict_missing, row_log_likelihood
 from mnpca.solvers.missing import Incomplete, Outcome
 from mnpca.solvers.progress import Report, State
 
@@ -154,7 +154,7 @@ class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
         if self._as_complete(rows, row_covariates):
             return self._densities(rows, n_matrices)
         offset, model = self._offset(rows, row_covariates, least=1), self._row_model()
-        values = representable(np.float64, observed_log_likelihood, rows - offset, model)
+        values = representable(np.float64, row_log_likelihood, rows - offset, model)
         return unstack(values, n_matrices)
 
     def score(self, X: Any, y: Any = None, *, row_covariates: Any = None) -> float:

@@ -12,7 +12,7 @@ from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
 from mnpca.engines.arrays import astype, namespace, to_numpy
 from mnpca.estimators._incomplete import NoiseEstimator
-from mnpca.model.sparse_data import SparseData
+from mnpca.model.sparse_data import CenteredSparse
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.missing import Incomplete
 from mnpca.solvers.missing.refit import fit_incomplete
@@ -42,8 +42,7 @@ class PaperEstimator(NoiseEstimator):
         self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
     ) -> None:
         data, mean = self._centered(X if problem is None else column_fill(problem))
-        stored, offset = (X, mean) if sp.issparse(X) else (data, None)
-        rank = choose_rank(self.n_components, stored, mean=offset)
+        rank = choose_rank(self.n_components, data)
         if problem is None:
             solution = self._solver(data, rank)(data, report, resume)
             signal = solution.signal
@@ -79,7 +78,7 @@ class PaperEstimator(NoiseEstimator):
         """Return the matrix less its mean row, and that row."""
         if sp.issparse(data):
             mean = engine_for(data).column_means() if self.center else np.zeros(data.shape[1])
-            return SparseData(sp.csr_array(data, dtype=np.float64), mean), mean
+            return CenteredSparse(sp.csr_array(data, dtype=np.float64), mean), mean
         data = astype(data, "float64")
         if not self.center:
             return data, np.zeros(data.shape[1])

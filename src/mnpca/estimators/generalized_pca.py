@@ -17,12 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 from mnpca._typing import FloatArray, RandomState
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._input import Accepts, seed_of
-from mnpca.model.gpca import DEPTH, OVERSAMPLING, CenteredMatrix, GpcaSolver, gpca
+from mnpca.model.gpca import DENSE_LIMIT, DEPTH, OVERSAMPLING, GpcaSolver, gpca
 from mnpca.model.metric import Metric, as_metric, laplacian_metric, smooth_metric
+from mnpca.model.sparse_data import centered
 from mnpca.selection.rank import choose_rank
-
-# Above this many rows and columns, few components are found faster by products.
-DENSE_LIMIT = 500
 
 _METRIC = [
     None,
@@ -162,16 +160,17 @@ class GeneralizedPCA(MatrixNormalEstimator):
         n, p = X.shape
         mean = _column_means(X) if self.center else np.zeros(p)
         share = self.n_components if isinstance(self.n_components, float) else None
-        rank = choose_rank(None if share else self.n_components, X, mean=mean)
+        data = X if sp.issparse(X) else X.astype(np.float64, copy=False)
+        data = centered(data, mean) if self.center else data
+        rank = choose_rank(None if share else self.n_components, data)
         row_metric = as_metric(_made_from(X, self.row_metric), n, "row_metric")
         col_metric = as_metric(_made_from(X.T, self.col_metric), p, "col_metric")
         solver = self._choose_solver(X, rank, row_metric, col_metric)
         if solver != "factor":
             row_metric.check()
             col_metric.check()
-        data = X if sp.issparse(X) else X.astype(np.float64, copy=False)
         parts = gpca(
-            CenteredMatrix(data, mean if self.center else None),
+            data,
             rank,
             row_metric,
             col_metric,

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from mnpca.estimators._input import Accepts
 from mnpca.estimators._paper import PaperEstimator
 from mnpca.selection.penalty import RULES, choose_penalties
+from mnpca.solvers.likelihood.blocks import LowRankStep
 from mnpca.solvers.likelihood.fit import Start, fit_likelihood, identified
-from mnpca.solvers.likelihood.low_rank_step import LowRankStep
 from mnpca.solvers.missing.refit import Solution, Solve
 from mnpca.solvers.progress import Report, State
 
@@ -153,7 +153,7 @@ class LikelihoodMNPCA(PaperEstimator):
             self.alpha_row,
             self.alpha_col,
             n_matrices=self.n_matrices_,
-            penalize_diagonal=self.penalize_diagonal,
+            diagonal=self.penalize_diagonal,
             ridge=self.ridge,
             scale_free=self.scale_free,
         )

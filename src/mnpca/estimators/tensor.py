@@ -16,7 +16,7 @@ from mnpca.estimators._axes import AxesEstimator
 from mnpca.estimators._edges import noise_graph
 from mnpca.estimators._input import check_scores, representable, seed_of
 from mnpca.solvers.tensor.fit import TensorFit, fit_matrix, fit_tensor
-from mnpca.solvers.tensor.tucker import Tucker, unfold, weighted_by
+from mnpca.solvers.tensor.tucker import Tucker, mapped, unfold
 
 STRUCTURES = ("graph", "diagonal", "identity")
 
@@ -163,7 +163,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         return representable(X.dtype, self._project, X - self.mean_)
 
     def _project(self, centered: FloatArray) -> FloatArray:
-        filtered = weighted_by(centered, [None, *self.precisions_[1:]])
+        filtered = mapped(centered, [None, *(P.__matmul__ for P in self.precisions_[1:])])
         return unfold(filtered, 0) @ unfold(self.components_, 0).T
 
     def inverse_transform(self, X: Any) -> FloatArray:

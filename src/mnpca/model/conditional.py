@@ -6,10 +6,11 @@ never formed.
 """
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, cg
 
 from mnpca._typing import BoolArray, FloatArray, Precision
+from mnpca.model.metric import Metric
 from mnpca.model.sparse import blocks
 
 #: Conditional variances are kept below this multiple of those given all other cells.
@@ -52,26 +53,15 @@ class MissingNoise:
         ``a_ii b_jj`` of P as preconditioner, go until the gradient has fallen to the share `tol` of
         its size at zero.
         """
-        cells = np.zeros(len(self._rows)) if start is None else start.copy()
-        if self.independent:
-            return np.zeros(len(self._rows))
+        size = len(self._rows)
+        if self.independent or size == 0:
+            return np.zeros(size)
         pull = -self._product(np.where(self.missing, 0.0, residual))[self.missing]
-        target = tol**2 * float(np.sum(pull**2 / self._weights))
-        gradient = pull if start is None else pull - self._times(cells)
-        search = gradient / self._weights
-        slope = float(gradient @ search)
-        for _ in range(max_iter):
-            if slope <= target:
-                break
-            product = self._times(search)
-            step = slope / float(search @ product)
-            cells += step * search
-            gradient = gradient - step * product
-            scaled = gradient / self._weights
-            new_slope = float(gradient @ scaled)
-            search = scaled + (new_slope / slope) * search
-            slope = new_slope
-        return cells
+        root = np.sqrt(self._weights)
+        scaled = LinearOperator((size, size), lambda x: self._times(x / root) / root, dtype=float)
+        begin = None if start is None else start * root
+        cells, _ = cg(scaled, pull / root, begin, rtol=tol, maxiter=max_iter)
+        return np.asarray(cells / root)
 
     def draw(self, residual: FloatArray, noise: FloatArray, *, tol: float = 1e-3) -> FloatArray:
         """Return a draw of the missing cells from their conditional distribution.
@@ -113,7 +103,10 @@ def sample_noise(
 ) -> FloatArray:
     """Draw ``E ~ MN(0, inv A, inv B)``."""
     white = rng.standard_normal((row_precision.shape[0], col_precision.shape[0]))
-    return _colored(col_precision, _colored(row_precision, white).T).T
+    rows, cols = (
+        Metric(P.shape[0], sp.csr_array(P)).root() for P in (row_precision, col_precision)
+    )
+    return cols.solve_adjoint(rows.solve_adjoint(white).T).T
 
 
 def noise_variances(precision: Precision) -> FloatArray:
@@ -123,13 +116,3 @@ def noise_variances(precision: Precision) -> FloatArray:
     for items, block in blocks(precision):
         variances[items] = np.diag(np.linalg.inv(block))
     return variances
-
-
-def _colored(precision: Precision, white: FloatArray) -> FloatArray:
-    """Return ``L^-T Z`` with ``P = L L'``, by connected component."""
-    precision = sp.csr_array(precision)
-    noise: FloatArray = white / np.sqrt(precision.diagonal())[:, None]
-    for items, block in blocks(precision):
-        factor = np.linalg.cholesky(block)
-        noise[items] = scipy.linalg.solve_triangular(factor, white[items], lower=True, trans="T")
-    return noise

@@ -53,12 +53,7 @@ class Root:
         inverse = np.divide(1.0, self.scale, where=self.scale > 0, out=np.zeros_like(self.scale))
         return self._blockwise(x, inverse, _solve_adjoint)
 
-    def _blockwise(
-        self,
-        x: FloatArray,
-        scale: FloatArray,
-        act: Callable[[FloatArray, FloatArray], FloatArray],
-    ) -> FloatArray:
+    def _blockwise(self, x: FloatArray, scale: FloatArray, act: Callable[..., Any]) -> FloatArray:
         result: FloatArray = x * scale[:, None]
         for items, block in self.blocks:
             result[items] = act(block, x[items])
@@ -140,9 +135,6 @@ class Metric:
         if not sp.issparse(self.matrix):
             block, singular = _square_root(self.matrix, self.name)
             return Root(np.ones(self.size), [(np.arange(self.size), block)], singular)
-        return self._sparse_root()
-
-    def _sparse_root(self) -> Root:
         diagonal = self.matrix.diagonal()
         if diagonal.min() < 0:
             raise not_semi_definite(self.name)
@@ -153,23 +145,14 @@ class Metric:
             root, lacks_rank = _square_root(block, self.name)
             roots.append((items, root))
             singular |= lacks_rank
-        singular |= bool((diagonal[alone] == 0).any())
-        return Root(np.sqrt(diagonal), roots, singular)
+        return Root(np.sqrt(diagonal), roots, singular or bool((diagonal[alone] == 0).any()))
 
 
 def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:
     """Check a metric and bring it to one of the forms that `Metric` holds.
 
-    Whether a matrix is positive semi-definite is seen by whoever factors it or multiplies with it.
-
-    Parameters
-    ----------
-    matrix : None, array, sparse matrix or LinearOperator
-        The identity, a matrix, a diagonal (1-D array) or a function.
-    size : int
-        Number of items that it has to fit.
-    name : str, default="metric"
-        What messages call it.
+    None is the identity, a 1-D array a diagonal; messages use the name. Whether a matrix is
+    positive semi-definite is seen by whoever factors it or multiplies with it.
     """
     if matrix is None:
         return Metric(size, None, name)
@@ -324,12 +307,9 @@ def laplacian_metric(items: FloatArray, density: float = 0.01) -> sp.csr_array:
     upper = sp.coo_array((weights, (row[near], col[near])), shape=(q, q))
     adjacency = sp.csr_array(upper + upper.T)
     laplacian = sp.diags_array(adjacency.sum(axis=1)) - adjacency
-    return sp.csr_array(laplacian / _largest_eigenvalue(sp.csr_array(laplacian)))
-
-
-def _largest_eigenvalue(matrix: sp.csr_array) -> float:
-    q = matrix.shape[0]
     if q <= 500:
-        return float(np.linalg.eigvalsh(matrix.toarray())[-1])
-    start = np.random.default_rng(0).standard_normal(q)
-    return float(eigsh(matrix, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+        top = np.linalg.eigvalsh(laplacian.toarray())[-1]
+    else:
+        start = np.random.default_rng(0).standard_normal(q)
+        top = eigsh(laplacian, k=1, which="LA", v0=start, return_eigenvectors=False)[0]
+    return sp.csr_array(laplacian / top)

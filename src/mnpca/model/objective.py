@@ -80,11 +80,6 @@ def objective(
 
     Several matrices Y_i, with scores X_i of their own and the same W, A and B, stand one under the
     other in `data`; then the likelihood and S1 are means over them, and S2 has all their rows.
-
-    Parameters
-    ----------
-    data : array of shape (n, p), or of several matrices (n_matrices * n, p)
-        Y.
     """
     n, p = row_precision.shape[0], data.shape[1]
     row_logdet, col_logdet = logdet(row_precision) / n, logdet(col_precision) / p

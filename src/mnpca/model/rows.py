@@ -67,7 +67,8 @@ class RowModel(NamedTuple):
 
     def score_variances(self) -> FloatArray:
         """Return the variances of generalized least squares scores, ``diag(C + s2 (W'BW)^-1)``."""
-        noise = self.noise_variance * np.diag(self._inverse_gram())
+        gram = self.loadings.T @ (self.col_precision @ self.loadings)
+        noise = self.noise_variance * np.diag(_pinv(gram))
         return np.asarray(self.inflation * (np.diag(self.score_covariance) + noise))
 
     def total_variance(self) -> float:
@@ -87,9 +88,6 @@ class RowModel(NamedTuple):
             loadings=np.column_stack([self.loadings, covariates]),
             score_covariance=scipy.linalg.block_diag(self.score_covariance, moments),
         )
-
-    def _inverse_gram(self) -> FloatArray:
-        return _pinv(self.loadings.T @ (self.col_precision @ self.loadings))
 
 
 def squared_length(rows: Any, mean: FloatArray, precision: Precision) -> float:
@@ -189,14 +187,13 @@ def gls_scores(
     It minimizes ``tr((Y - 1 mean' - XW') B (Y - 1 mean' - XW')')``; the row precision does not
     enter, so the same formula serves unseen rows. Components without any loading have scores 0.
     """
-    weighted = col_precision @ loadings
+    weights = gls_weights(col_precision, loadings)
     if mean is None:
-        projected = rows @ weighted
+        scores: FloatArray = rows @ weights
     elif sp.issparse(rows):
-        projected = rows @ weighted - mean @ weighted
+        scores = rows @ weights - mean @ weights
     else:  # the difference of the products would cancel where the mean is large
-        projected = (rows - mean) @ weighted
-    scores: FloatArray = projected @ _pinv(loadings.T @ weighted)
+        scores = (rows - mean) @ weights
     return scores
 
 
@@ -218,31 +215,20 @@ def row_log_likelihood(rows: FloatArray, model: RowModel) -> FloatArray:
         Sigma^-1 = (B - B W F Q diag(1 / (1 + g)) Q' F' W' B / s2) / s2,
         logdet Sigma = p log s2 - logdet B + sum log(1 + g),
 
-    which stays accurate where components stand far above the noise.
+    which stays accurate where components stand far above the noise. NaN marks missing cells: the
+    density is that of the observed ones, with B_o in the place of B.
     """
-    weighted = model.col_precision @ model.loadings
-    return row_density(
-        np.einsum("ij,ij->i", rows @ model.col_precision, rows),
-        rows @ weighted,
-        model.loadings.T @ weighted,
-        logdet(model.col_precision),
-        rows.shape[1],
-        model,
-    )
-
-
-def row_density(
-    lengths: FloatArray,
-    projected: FloatArray,
-    gram: FloatArray,
-    log_determinant: float,
-    n_cells: int,
-    model: RowModel,
-) -> FloatArray:
-    """Log-density of `row_log_likelihood` from ``y'By``, ``y'BW``, ``W'BW`` and ``logdet B``."""
-    distances, log_volume = _distances(lengths, projected, gram, n_cells, model)
-    log_volume -= log_determinant
-    return _log_density(distances, log_volume, n_cells, model.degrees_of_freedom)
+    precision = model.col_precision
+    log_determinant = logdet(precision)
+    densities = np.empty(len(rows))
+    for members, pattern in _patterns(np.isnan(rows), precision):
+        given = rows if len(members) == len(rows) else rows[members]
+        distances, log_volume = pattern.distances(given, model)
+        log_volume -= log_determinant - pattern.log_determinant()
+        densities[members] = _log_density(
+            distances, log_volume, len(pattern.observed), model.degrees_of_freedom
+        )
+    return densities
 
 
 def _distances(
@@ -299,7 +285,18 @@ class _Pattern:
 
     def times(self, thin: FloatArray) -> FloatArray:
         """Return ``B_o Z``."""
+        if not len(self.missing):
+            return np.asarray(self._seen @ thin)
         return np.asarray(self._seen @ thin + self._across @ self.regression(thin))
+
+    def distances(self, rows: FloatArray, model: RowModel) -> tuple[FloatArray, float]:
+        """Return `_distances` of the observed cells of some rows."""
+        values = rows[:, self.observed] if len(self.missing) else rows
+        seen = model.loadings[self.observed]
+        weighted = self.times(seen)
+        lengths = np.einsum("ij,ji->i", values, self.times(values.T))
+        projected, gram = values @ weighted, seen.T @ weighted
+        return _distances(lengths, projected, gram, len(self.observed), model)
 
     def log_determinant(self) -> float:
         """Return ``logdet B_mm``."""
@@ -321,26 +318,6 @@ def observed_scores(rows: FloatArray, precision: Precision, loadings: FloatArray
         inverse = _pinv(seen.T @ weighted)
         scores[members] = rows[np.ix_(members, pattern.observed)] @ weighted @ inverse
     return scores
-
-
-def observed_log_likelihood(rows: FloatArray, model: RowModel) -> FloatArray:
-    """Log-density of the observed cells of each centered row; NaN marks missing cells."""
-    precision = model.col_precision
-    whole = logdet(precision)
-    densities = np.empty(len(rows))
-    for members, pattern in _patterns(np.isnan(rows), precision):
-        values = rows[np.ix_(members, pattern.observed)]
-        seen = model.loadings[pattern.observed]
-        weighted = pattern.times(seen)
-        densities[members] = row_density(
-            np.einsum("ij,ji->i", values, pattern.times(values.T)),
-            values @ weighted,
-            seen.T @ weighted,
-            whole - pattern.log_determinant(),
-            len(pattern.observed),
-            model,
-        )
-    return densities
 
 
 def predict_missing(rows: FloatArray, model: RowModel) -> tuple[FloatArray, FloatArray]:
@@ -372,9 +349,7 @@ def predict_missing(rows: FloatArray, model: RowModel) -> tuple[FloatArray, Floa
         variances[cells] = alone
         if math.isfinite(model.degrees_of_freedom):
             v, q = model.degrees_of_freedom, len(pattern.observed)
-            lengths = np.einsum("ij,ji->i", values, pattern.times(values.T))
-            products = (values @ weighted, seen.T @ weighted)
-            distances, _ = _distances(lengths, *products, q, model)
+            distances, _ = pattern.distances(rows[members], model)
             variances[cells] *= ((v + distances) / max(v + q - 2.0, 1.0))[:, None]
     return filled, variances
 
@@ -382,6 +357,9 @@ def predict_missing(rows: FloatArray, model: RowModel) -> tuple[FloatArray, Floa
 def _patterns(missing: BoolArray, precision: Precision) -> Iterator[tuple[IntArray, _Pattern]]:
     """Yield the rows that miss the same columns, and the precision of what they show."""
     precision = sp.csr_array(precision)
+    if not missing.any():
+        yield np.arange(len(missing)), _Pattern(precision, np.zeros(missing.shape[1], dtype=bool))
+        return
     keys = np.packbits(missing, axis=1)
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()

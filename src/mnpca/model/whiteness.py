@@ -150,13 +150,16 @@ def whiten(
     >>> whiten(np.ones((2, 2)), sp.diags_array([1.0, 4.0]), sp.eye_array(2)).tolist()
     [[1.0, 1.0], [2.0, 2.0]]
     """
-    for precision in (row_precision, col_precision):
-        precision = sp.csr_array(precision)
-        white = np.sqrt(precision.diagonal())[:, None] * matrix
-        for items, block in blocks(precision):
-            white[items] = np.linalg.cholesky(block).T @ matrix[items]
-        matrix = white.T
-    return matrix
+    return _whiten_rows(_whiten_rows(matrix, row_precision).T, col_precision).T
+
+
+def _whiten_rows(matrix: FloatArray, precision: sp.csr_array) -> FloatArray:
+    """Return ``F' M`` with ``P = F F'``, F lower triangular, by connected component."""
+    precision = sp.csr_array(precision)
+    white: FloatArray = np.sqrt(precision.diagonal())[:, None] * matrix
+    for items, block in blocks(precision):
+        white[items] = np.linalg.cholesky(block).T @ matrix[items]
+    return white
 
 
 def marchenko_pastur(singular_values: FloatArray, shape: tuple[int, int]) -> FloatArray:
@@ -255,25 +258,17 @@ def _whitened_residual(
     cols: IntArray,
 ) -> FloatArray:
     """Return the given rows and columns of ``Fa' R Fb``, A = Fa Fa' and B = Fb Fb'."""
-    row_root = _root_rows(row_precision, rows)
-    col_root = _root_rows(col_precision, cols)
-    # Only the part of the residual that these rows of the roots touch is formed.
-    used_rows, used_cols = np.unique(row_root.indices), np.unique(col_root.indices)
-    residual = observed.block(used_rows, used_cols) - mean[used_cols]
-    residual -= low_rank.left[used_rows] @ low_rank.right[used_cols].T
-    half: FloatArray = np.asarray(row_root[:, used_rows] @ residual)
-    return np.asarray((col_root[:, used_cols] @ half.T).T)
+    # Only the part of the residual that is linked to them is formed.
+    linked_rows, linked_cols = _linked(row_precision, rows), _linked(col_precision, cols)
+    residual = observed.block(linked_rows, linked_cols) - mean[linked_cols]
+    residual -= low_rank.left[linked_rows] @ low_rank.right[linked_cols].T
+    half = _whiten_rows(residual, row_precision[linked_rows][:, linked_rows])
+    half = half[np.searchsorted(linked_rows, rows)]
+    white = _whiten_rows(half.T, col_precision[linked_cols][:, linked_cols])
+    return white[np.searchsorted(linked_cols, cols)].T
 
 
-def _root_rows(precision: sp.csr_array, items: IntArray) -> sp.csr_array:
-    """Rows `items` of F' where ``P = F F'`` with F lower triangular, by connected component."""
+def _linked(precision: sp.csr_array, items: IntArray) -> IntArray:
+    """Return all items of the components that hold the given ones, in increasing order."""
     label = label_components(precision)
-    members = np.flatnonzero(np.isin(label, label[items]))
-    part = sp.csr_array(precision[members][:, members])
-    root = sp.lil_array(part.shape)
-    root.setdiag(np.sqrt(part.diagonal()))
-    for places, block in blocks(part):
-        root[np.ix_(places, places)] = np.linalg.cholesky(block).T
-    rows = sp.csr_array(root)[np.searchsorted(members, items)].tocoo()
-    entries = (rows.data, (rows.coords[0], members[rows.coords[1]]))
-    return sp.csr_array(entries, shape=(len(items), len(label)))
+    return np.flatnonzero(np.isin(label, label[items]))

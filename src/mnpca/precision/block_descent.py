@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -40,17 +39,10 @@ EXACT_SWEEPS, PATIENCE = 60, 10
 MAX_INFLATION = 1e13
 
 
-class Pace(NamedTuple):
-    """Accuracy of the column problems in the first sweep, and progress at which to certify first.
-
-    Both are per unit of tol.
-    """
-
-    inner: float
-    first: float
-
-
-COLD, WARM = Pace(10.0, 15.0), Pace(6e-3, 15.0)
+# Accuracy of the column problems in the first sweep, from a cold start and from a warm one; and
+# progress at which to certify first. All are per unit of tol.
+COLD, WARM = 10.0, 6e-3
+FIRST = 15.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +69,8 @@ def solve_component(
     most = MAX_TOTAL
     if is_small(problem):
         most = min(max_sweeps, max(MIN_SWEEPS, problem.size**2 // PATIENCE))
-    for start, pace, limit in _starts(problem, tol, warm, most):
-        solution = sweep_and_certify(problem, tol, start, pace, limit)
+    for start, inner, limit in _starts(problem, tol, warm, most):
+        solution = sweep_and_certify(problem, tol, start, inner, limit)
         if solution is not None:
             break
     gap = np.inf if solution is None else solution.certificate.gap
@@ -94,18 +86,19 @@ def solve_component(
 
 def _starts(
     problem: Problem, tol: float, warm: Iterate | None, most: int
-) -> Iterator[tuple[Iterate, Pace, int]]:
+) -> Iterator[tuple[Iterate, float, int]]:
     """Yield starts: the one given; S soft-thresholded; S shrunk; the same for exact sweeps.
 
     The first cold one is nearest to the solution but may be indefinite, the others are definite.
+    With them go the accuracy of the first sweep, per unit of tol, and the most sweeps.
     """
     if warm is not None:
         yield warm, WARM, most
-    exact = Pace(min(EXACT_INNER / min(tol, LOOSEST), LAST_INNER), COLD.first)
+    exact = min(EXACT_INNER / min(tol, LOOSEST), LAST_INNER)
     few = min(most, EXACT_SWEEPS) if is_small(problem) else most
-    for fill, pace, limit in ((_soft, COLD, most), (_shrunk, COLD, most), (_shrunk, exact, few)):
+    for fill, inner, limit in ((_soft, COLD, most), (_shrunk, COLD, most), (_shrunk, exact, few)):
         W = fill(problem)
-        yield Iterate(W, np.zeros_like(W), 1.0 / problem.diagonal), pace, limit
+        yield Iterate(W, np.zeros_like(W), 1.0 / problem.diagonal), inner, limit
 
 
 def _soft(problem: Problem) -> FloatArray:
@@ -130,12 +123,12 @@ def _shrunk(problem: Problem) -> FloatArray:
 
 
 def sweep_and_certify(
-    problem: Problem, tol: float, iterate: Iterate, pace: Pace, max_sweeps: int
+    problem: Problem, tol: float, iterate: Iterate, inner: float, max_sweeps: int
 ) -> ComponentSolution | None:
     """Sweep and certify, tightening until the gap passes; None if a sweep broke down."""
     goal = tol * problem.size
     scale = min(tol, LOOSEST)
-    target, inner = pace.first * scale * problem.size, pace.inner * scale
+    target, inner = FIRST * scale * problem.size, inner * scale
     inner_last = min(inner, LAST_INNER * scale)
     work = np.empty_like(iterate.W)
     total, dual = 0, -np.inf

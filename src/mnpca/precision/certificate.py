@@ -97,7 +97,9 @@ def certify(
     gap = largest_gap(np.sqrt(square), spread)
     if gap > goal:
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
-        square = min(square, abs(_trace_of_square(work)))
+        tiles = [slice(i, i + TILE) for i in range(0, len(work), TILE)]
+        trace = sum(float(np.sum(work[tile] * work[:, tile].T)) for tile in tiles)
+        square = min(square, abs(trace))
         gap = largest_gap(np.sqrt(square), spread)
         if 0.5 * square > goal:
             return Certificate(T, np.inf, np.inf, 0.5 * square)
@@ -151,12 +153,6 @@ def largest_gap(distance: float, radius: float) -> float:
     if largest == 0.0 or not largest < 1.0:
         return 0.0 if largest == 0.0 else np.inf
     return float((distance / largest) ** 2 * (-largest - np.log1p(-largest)))
-
-
-def _trace_of_square(X: FloatArray) -> float:
-    """Return tr(X X), tile by tile."""
-    starts = range(0, len(X), TILE)
-    return float(sum(np.sum(X[i : i + TILE] * X[:, i : i + TILE].T) for i in starts))
 
 
 def log_determinant(lower: FloatArray) -> float:

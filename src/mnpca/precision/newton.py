@@ -1,9 +1,7 @@
-"""Sparse precision of a covariance that lives in another library's memory, as on a GPU.
+"""Newton's method, for covariances in another library's memory, as on a GPU.
 
-Block descent walks a matrix column by column, which an accelerator does badly. Large components
-are solved there by Newton's method, in matrix products and Cholesky factorizations alone; the many
-small ones come to the processor and its compiled kernels, and so do those that Newton's method
-fails on.
+Block descent walks a matrix column by column, which an accelerator does badly. This needs matrix
+products and Cholesky factorizations alone.
 
 The orthant-based Newton method of Oztoprak, Nocedal, Rennie and Olsen (2012), NeurIPS 25: on the
 free entries and with their signs fixed the objective is smooth; its Newton equation is solved by
@@ -17,26 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from mnpca._components import group_by_label
-from mnpca._typing import IntArray
-from mnpca.engines.arrays import (
-    Array,
-    astype,
-    cholesky,
-    diagonal_matrix,
-    inverse,
-    is_torch,
-    like,
-    logdet,
-    namespace,
-    to_numpy,
-)
-from mnpca.precision.components import solve_problem
-from mnpca.precision.problem import Point, Problem, block, make_problem, positions
-from mnpca.precision.result import PrecisionResult
-
-# Components up to this size are left to the processor.
-SMALL = 200
+from mnpca.engines.arrays import Array, cholesky, diagonal_matrix, inverse, logdet, namespace
+from mnpca.precision.problem import Point, Problem
 
 # Newton gets there in about ten steps; more of them are a sign that it does not.
 MAX_ITERATIONS = 20
@@ -54,9 +34,9 @@ class _Smooth:
 
     @classmethod
     def of(cls, problem: Problem) -> _Smooth:
-        linear = with_diagonal(problem.covariance, problem.diagonal)
+        linear = _with_diagonal(problem.covariance, problem.diagonal)
         zero = namespace(linear).zeros_like(problem.diagonal)
-        return cls(linear, with_diagonal(problem.alpha + 0.0 * linear, zero))
+        return cls(linear, _with_diagonal(problem.alpha + 0.0 * linear, zero))
 
     def at(self, T: Array) -> tuple[float, Array | None]:
         """Return the objective and the Cholesky factor of T; inf and None if not definite."""
@@ -80,7 +60,7 @@ class _Smooth:
         scale = xp.sqrt(diagonal / xp.linalg.diagonal(W))
         near = W * scale[:, None] * scale[None, :]
         low, high = self.linear - self.penalty, self.linear + self.penalty
-        clipped = with_diagonal(xp.minimum(xp.maximum(near, low), high), diagonal)
+        clipped = _with_diagonal(xp.minimum(xp.maximum(near, low), high), diagonal)
         on_support = xp.where(T > 0, high, xp.where(T < 0, low, clipped))
         best = -np.inf
         for point in (on_support, clipped):
@@ -116,7 +96,7 @@ def newton(problem: Problem, goal: float, start: Array | None = None) -> Point:
     return point
 
 
-def with_diagonal(matrix: Array, diagonal: Array) -> Array:
+def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
     """Return a matrix with another diagonal."""
     xp = namespace(matrix)
     return matrix + diagonal_matrix(diagonal - xp.linalg.diagonal(matrix))
@@ -175,63 +155,3 @@ def _direction(W: Array, slope: Array, free: Any, curvature: Array) -> Array:
         power, before = float(xp.sum(residual * turned)), power
         search = turned + (power / before) * search
     return 0.5 * (direction + direction.T)
-
-
-def solve_foreign(
-    problem: Problem, labels: IntArray, tol: float, init: PrecisionResult | None, max_iter: int
-) -> PrecisionResult:
-    """Solve a checked problem where its arrays live.
-
-    The certificate is the processor's: a feasible dual point and its duality gap. ``max_iter`` is
-    for the components that come to the processor.
-    """
-    groups = group_by_label(labels)
-    large = [index for index in groups if len(index) > SMALL]
-    left = [index for index in groups if 1 < len(index) <= SMALL]
-    alone = [index[0] for index in groups if len(index) == 1]
-    precision = diagonal_matrix(1.0 / problem.diagonal)
-    objective, gap, n_iter = float(sum(np.log(to_numpy(problem.diagonal))[alone] + 1.0)), 0.0, 0
-    for index in large:
-        part = problem.restrict(index)
-        whole = part is problem
-        start = None
-        if init is not None:  # a block of a definite matrix is definite
-            start = init.precision if whole else block(init.precision, index)
-        point = newton(part, tol * part.size, start)
-        if point.gap > tol * part.size:
-            left.append(index)
-            continue
-        precision = point.T if whole else _placed(precision, index, point.T)
-        objective, gap = objective + point.value, gap + point.gap
-        n_iter = max(n_iter, point.n_iter)
-    if left:
-        together = np.sort(np.concatenate(left))
-        result = _solve_on_processor(problem.restrict(together), tol, max_iter)
-        dense = like(result.precision.toarray(), precision)
-        precision = _placed(precision, together, dense)
-        objective, gap = objective + result.objective, gap + result.duality_gap
-        n_iter = max(n_iter, result.n_iter)
-    return PrecisionResult(precision, objective, gap, n_iter, labels)
-
-
-def _solve_on_processor(problem: Problem, tol: float, max_iter: int) -> PrecisionResult:
-    """Solve several components together, by compiled kernels."""
-    covariance = to_numpy(with_diagonal(problem.covariance, problem.diagonal))
-    alpha = to_numpy(problem.alpha)
-    penalty = alpha[0, 0] if len(alpha) == 1 else alpha
-    return solve_problem(*make_problem(covariance, penalty, False), tol, None, max_iter)
-
-
-def _placed(matrix: Array, index: IntArray, part: Array) -> Array:
-    """Return the matrix with a diagonal block replaced."""
-    at = positions(matrix, index)
-    if is_torch(matrix):
-        matrix[at[:, None], at[None, :]] = part
-        return matrix
-    # The standard has no assignment by index arrays: spread the block with a selection matrix.
-    xp = namespace(matrix)
-    chosen = astype(
-        at[None, :] == xp.arange(matrix.shape[0], device=matrix.device)[:, None], "float64"
-    )
-    keep = 1.0 - xp.sum(chosen, axis=1)
-    return keep[:, None] * matrix * keep[None, :] + chosen @ part @ chosen.T

@@ -62,13 +62,17 @@ class Problem:
         return int(self.diagonal.shape[0])
 
     def restrict(self, index: IntArray) -> Problem:
-        """Return the same problem on some of the variables, in rising order."""
+        """Return the same problem, of NumPy's arrays, on some variables in rising order."""
         if len(index) == self.size:
             return self
-        one_row = self.alpha.shape[0] == 1
-        alpha = self.alpha[:, : len(index)] if one_row else block(self.alpha, index)
-        diagonal = namespace(self.diagonal).take(self.diagonal, positions(self.diagonal, index))
-        return Problem(block(self.covariance, index), alpha, diagonal)
+        one_row = len(self.alpha) == 1
+        alpha = self.alpha[:, : len(index)] if one_row else _block(self.alpha, index)
+        return Problem(_block(self.covariance, index), alpha, self.diagonal[index])
+
+
+def _block(matrix: FloatArray, index: IntArray) -> FloatArray:
+    block: FloatArray = matrix.take(index, axis=0).take(index, axis=1)
+    return block
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +84,6 @@ class Point:
     value: float
     gap: float
     n_iter: int
-
-
-def positions(reference: Any, index: IntArray) -> Any:
-    """Return indices where an array lives."""
-    xp = namespace(reference)
-    return index if xp is np else xp.asarray(index, device=reference.device)
-
-
-def block(matrix: Any, index: IntArray) -> Any:
-    """Return some rows and the same columns of a matrix."""
-    xp, at = namespace(matrix), positions(matrix, index)
-    return xp.take(xp.take(matrix, at, axis=0), at, axis=1)
 
 
 def check_tolerance(tol: float) -> float:

@@ -1,4 +1,4 @@
-"""The outcome of a sparse precision estimation."""
+"""The outcome of a sparse precision estimation, and starts from it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from mnpca._components import group_by_label
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import cholesky, inverse, is_foreign_array, to_numpy
+from mnpca.precision._kernels import fill_dual
+from mnpca.precision.certificate import Iterate
+from mnpca.precision.problem import Problem
 
 Block = tuple[IntArray, FloatArray]
 """Variables of a component of two or more, and its working covariance."""
@@ -69,8 +73,12 @@ class PrecisionResult:
         values = dict(state)
         p = len(values["labels"])
         blocks = tuple((index, W) for index, W in values.pop("blocks"))
-        fits = [_fits(index, W, p) for index, W in blocks]
-        if values["precision"].shape != (p, p) or not all(fits):
+        fits = values["precision"].shape == (p, p)
+        for index, W in blocks:
+            k = len(index)
+            inside = k > 1 and index[0] >= 0 and index[-1] < p
+            fits = fits and inside and W.shape == (k, k) and bool(np.all(np.diff(index) > 0))
+        if not fits:
             raise ValueError("the state of a precision is damaged: sizes do not agree.")
         taken = np.concatenate([np.empty(0, np.int64), *(index for index, _ in blocks)])
         if len(np.unique(taken)) < len(taken):
@@ -95,9 +103,69 @@ class PrecisionResult:
                 covariance[np.ix_(component, component)] = inverse(cholesky(block))
         return covariance
 
+    @cached_property
+    def _places(self) -> tuple[IntArray, IntArray]:
+        """Number of each variable's block, -1 for one that stands alone, and its place there."""
+        number = np.full(len(self.labels), -1)
+        place = np.zeros(len(self.labels), np.int64)
+        for c, (index, _) in enumerate(self._blocks):
+            number[index] = c
+            place[index] = np.arange(len(index))
+        return number, place
 
-def _fits(index: IntArray, W: FloatArray, p: int) -> bool:
-    """Tell whether a stored block is one of p variables."""
-    k = len(index)
-    rising = k > 1 and index[0] >= 0 and index[-1] < p and bool(np.all(np.diff(index) > 0))
-    return rising and W.shape == (k, k)
+    def restrict(self, diagonal: FloatArray, index: IntArray) -> tuple[FloatArray, sp.csr_array]:
+        """Return working covariance and precision of some variables, scaled to new variances."""
+        T = self.precision
+        T = T if len(index) == len(self.labels) else T[index][:, index]
+        numbers, places = self._places
+        number = numbers[index]
+        W: FloatArray = np.diag(1.0 / T.diagonal())
+        for c in np.unique(number[number >= 0]):
+            here = np.flatnonzero(number == c)
+            at, (variables, covariance) = places[index[here]], self._blocks[c]
+            if len(here) == len(index) == len(variables):
+                W[:] = covariance
+                break
+            W[np.ix_(here, here)] = covariance[np.ix_(at, at)]
+        scale = np.sqrt(diagonal / np.diagonal(W))
+        if np.any(scale != 1.0):
+            W *= scale
+            W *= scale[:, None]
+        rows = np.repeat(scale, np.diff(T.indptr))
+        columns, indptr = T.indices.astype(np.int64), T.indptr.astype(np.int64)
+        return W, sp.csr_array((T.data / (rows * scale[columns]), columns, indptr), T.shape)
+
+
+def start_from(
+    problem: Problem,
+    index: IntArray,
+    last: PrecisionResult,
+    before: PrecisionResult | None = None,
+    t: float = 0.0,
+) -> Iterate:
+    """Return a feasible start for the variables of one component.
+
+    It is the iterate behind a result, or one on the line through two results: ``t`` is how far
+    beyond the last one, in units of its distance from the one before.
+    """
+    W, T = last.restrict(problem.diagonal, index)
+    theta = T.diagonal()
+    rows, columns = np.repeat(np.arange(problem.size), np.diff(T.indptr)), T.indices
+    coefficients = -T.data / theta[rows]
+    if before is not None:
+        W_before, T_before = before.restrict(problem.diagonal, index)
+        W_before *= t
+        W *= 1.0 + t
+        W -= W_before
+        theta_before = T_before.diagonal()
+        then = -T_before.toarray()[rows, columns] / theta_before[rows]
+        # Coefficients may shrink to zero, but neither appear nor change sign.
+        ahead = coefficients + t * (coefficients - then) * (then != 0)
+        coefficients = np.where(ahead * coefficients > 0, ahead, 0.0)
+        theta *= (theta / theta_before) ** t
+    S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
+    fill_dual(S, alpha, diagonal, W, T.indptr, columns, T.data, True, W)
+    B = np.zeros_like(W)
+    B[rows, columns] = coefficients
+    np.fill_diagonal(B, 0.0)
+    return Iterate(W, B, theta)

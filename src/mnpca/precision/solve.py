@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
+import numba
 import numpy as np
+from scipy import sparse
 
-from mnpca.engines.arrays import is_foreign_array
-from mnpca.precision.block_descent import MAX_TOTAL
-from mnpca.precision.components import Start, solve_problem
-from mnpca.precision.newton import solve_foreign
-from mnpca.precision.problem import check_tolerance, make_problem
-from mnpca.precision.result import PrecisionResult
+from mnpca._components import group_by_label
+from mnpca._typing import IntArray
+from mnpca.engines.arrays import is_foreign_array, like, namespace, to_numpy
+from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
+from mnpca.precision.newton import newton
+from mnpca.precision.problem import Problem, check_tolerance, make_problem
+from mnpca.precision.result import PrecisionResult, start_from
+
+# Components at least this large are worth a thread of their own.
+LARGE = 200
+# Without a component above this size, the processor solves a problem of other memory.
+SMALL = 200
 
 
 def sparse_precision(
@@ -44,8 +54,8 @@ def sparse_precision(
         Result for a similar S or alpha, to start from.
     max_iter : int, default=1000
         Sweeps over the columns of a connected component of at most 100 variables before dearer
-        second-order steps take over; the tolerance is the same. Of an array of torch or CuPy,
-        components with more than 200 variables take second-order steps from the start.
+        second-order steps take over; the tolerance is the same. An array of torch or CuPy with
+        a component of more than 200 variables takes second-order steps from the start.
 
     Returns
     -------
@@ -72,22 +82,8 @@ def sparse_precision(
     >>> [component.tolist() for component in result.components]
     [[0, 1], [2]]
     """
-    tol = check_tolerance(tol)
-    problem, labels = make_problem(S, alpha, penalize_diagonal)
-    foreign = is_foreign_array(S)
-    if init is not None:
-        check_start(init, problem.size, foreign)
-    if foreign:
-        return solve_foreign(problem, labels, tol, init, max_iter)
-    return solve_problem(problem, labels, tol, None if init is None else Start(init), max_iter)
-
-
-def check_start(init: PrecisionResult, p: int, foreign: bool) -> None:
-    """Raise unless init is a result for p variables, in other memory than NumPy's or not."""
-    if is_foreign_array(init.precision) != foreign:
-        raise ValueError("init lives in other memory than S; pass a result for the same kind of S.")
-    if init.precision.shape != (p, p):
-        raise ValueError(f"init is for {init.precision.shape[0]} variables, S has {p}.")
+    found = solve_along(S, [alpha], penalize_diagonal, tol, init=init, max_iter=max_iter)
+    return next(found)
 
 
 def sparse_precision_path(
@@ -137,7 +133,7 @@ def sparse_precision_path(
 
 def solve_along(
     S: Any,
-    alphas: Iterable[float],
+    alphas: Iterable[Any],
     penalize_diagonal: bool,
     tol: float,
     *,
@@ -153,21 +149,104 @@ def solve_along(
     known: list[float] = []
     found: list[PrecisionResult] = []
     for alpha in alphas:
+        # One component stays one for smaller penalties.
+        one = found and alpha <= known[-1] and not found[-1].labels.any()
+        labels = found[-1].labels if one else None
+        problem, labels = make_problem(S, alpha, penalize_diagonal, labels)
+        S = problem.covariance
         last = found[-1] if found else init
+        _check_start(last, problem)
         if is_foreign_array(S):
-            options: dict[str, Any] = {"penalize_diagonal": penalize_diagonal, "tol": tol}
-            result = sparse_precision(S, alpha, init=last, max_iter=max_iter, **options)
+            result = _solve_foreign(problem, labels, tol, last, max_iter)
         else:
-            # One component stays one for smaller penalties.
-            one = found and alpha <= known[-1] and not found[-1].labels.any()
-            labels = found[-1].labels if one else None
-            problem, labels = make_problem(S, alpha, penalize_diagonal, labels)
-            S, start = problem.covariance, None
-            if last is not None:
-                check_start(last, problem.size, False)
-                start = Start(last)
+            before, t = None, 0.0
             if len(found) == 2 and known[0] != known[1]:
-                start = Start(found[1], found[0], (alpha - known[1]) / (known[1] - known[0]))
-            result = solve_problem(problem, labels, tol, start, max_iter)
+                before, t = found[0], (alpha - known[1]) / (known[1] - known[0])
+            result = _solve_components(problem, labels, tol, last, before, t, max_iter)
         yield result
         known, found = [*known[-1:], alpha], [*found[-1:], result]
+
+
+def _check_start(init: PrecisionResult | None, problem: Problem) -> None:
+    """Raise unless init fits the problem."""
+    if init is None:
+        return
+    if is_foreign_array(init.precision) != is_foreign_array(problem.covariance):
+        raise ValueError("init lives in other memory than S; pass a result for the same kind of S.")
+    p = init.precision.shape[0]
+    if p != problem.size:
+        raise ValueError(f"init is for {p} variables, S has {problem.size}.")
+
+
+def _solve_components(
+    problem: Problem,
+    labels: IntArray,
+    tol: float,
+    last: PrecisionResult | None,
+    before: PrecisionResult | None,
+    t: float,
+    max_iter: int,
+) -> PrecisionResult:
+    """Solve a problem by connected component, from earlier results if there are any."""
+    components = [index for index in group_by_label(labels) if len(index) > 1]
+
+    def solve(index: IntArray) -> ComponentSolution:
+        part = problem.restrict(index)
+        warm = None if last is None else start_from(part, index, last, before, t)
+        return solve_component(part, tol, max_iter, warm)
+
+    n_large = sum(len(index) >= LARGE for index in components)
+    # numba.get_num_threads would start numba's own threads, which slows other libraries down.
+    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_large)  # type: ignore[attr-defined]
+    if n_threads > 1:
+        with ThreadPoolExecutor(n_threads) as pool:
+            solutions = list(pool.map(solve, components))
+    else:
+        solutions = [solve(index) for index in components]
+    alone = np.ones(problem.size, dtype=bool)
+    rows, columns, entries = [], [], []
+    for index, solution in zip(components, solutions, strict=True):
+        T = solution.certificate.precision
+        rows.append(index[T.rows])
+        columns.append(index[T.columns])
+        entries.append(T.values)
+        alone[index] = False
+    places, diagonal = np.flatnonzero(alone), problem.diagonal[alone]
+    coordinates = (np.concatenate([*rows, places]), np.concatenate([*columns, places]))
+    values = np.concatenate([*entries, 1.0 / diagonal])
+    proofs = [solution.certificate for solution in solutions]
+    return PrecisionResult(
+        precision=sparse.coo_array((values, coordinates), shape=2 * (problem.size,)).tocsr(),
+        objective=float(np.sum(np.log(diagonal) + 1.0)) + sum(proof.value for proof in proofs),
+        duality_gap=float(sum(proof.gap for proof in proofs)),
+        n_iter=max((solution.n_iter for solution in solutions), default=0),
+        labels=labels,
+        _blocks=tuple(
+            (index, solution.iterate.W)
+            for index, solution in zip(components, solutions, strict=True)
+        ),
+    )
+
+
+def _solve_foreign(
+    problem: Problem, labels: IntArray, tol: float, init: PrecisionResult | None, max_iter: int
+) -> PrecisionResult:
+    """Solve a problem of another library's arrays where they live.
+
+    The processor and its compiled kernels solve it where all components are small, and where
+    Newton's method fails.
+    """
+    S = problem.covariance
+    if np.bincount(labels).max() > SMALL:
+        start = None
+        if init is not None:  # the blocks of a definite matrix are definite
+            xp, label = namespace(S), like(labels, S)
+            together = label[:, None] == label[None, :]
+            start = xp.where(together, init.precision, xp.zeros_like(S))
+        point = newton(problem, tol * problem.size, start)
+        if point.gap <= tol * problem.size:
+            return PrecisionResult(point.T, point.value, point.gap, point.n_iter, labels)
+    arrays = (problem.covariance, problem.alpha, problem.diagonal)
+    here = Problem(*(np.array(to_numpy(array), order="C") for array in arrays))
+    result = _solve_components(here, labels, tol, None, None, 0.0, max_iter)
+    return replace(result, precision=like(result.precision.toarray(), S), _blocks=())

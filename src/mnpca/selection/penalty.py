@@ -11,9 +11,10 @@ from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, diagonal_matrix, namespace
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty
-from mnpca.model.sparse_data import col_gram, row_gram, squared_norm
+from mnpca.model.sparse import repeated
+from mnpca.model.sparse_data import col_gram, row_gram, weighted_norm
 from mnpca.precision import criterion_along_path
-from mnpca.solvers.likelihood.low_rank_step import svd_start
+from mnpca.solvers.likelihood.fit import begin
 
 # A residual below this share of the data is rounding.
 EXACT = 1e-10
@@ -21,28 +22,14 @@ EXACT = 1e-10
 
 @dataclass(frozen=True)
 class BicRule:
-    """A grid of penalties and a way to count.
-
-    Attributes
-    ----------
-    n_values : int
-        Penalties in the grid, log-spaced.
-    smallest : float
-        Smallest penalty as a share of the largest.
-    floor, cap : float
-        Bounds on the smallest and the largest penalty.
-    triangles : int
-        Whether an edge counts once (1) or twice (2).
-    lost : int
-        Observations subtracted from the covariance's divisor in the criterion.
-    """
+    """A grid of penalties, log-spaced, and a way to count."""
 
     n_values: int = 10
-    smallest: float = 0.1
-    floor: float = 0.0
-    cap: float = np.inf
-    triangles: int = 1
-    lost: int = 0
+    smallest: float = 0.1  # as a share of the largest penalty
+    floor: float = 0.0  # bounds on the smallest penalty ...
+    cap: float = np.inf  # ... and on the largest
+    triangles: int = 1  # whether an edge counts once or twice
+    lost: int = 0  # observations subtracted from the divisor of the criterion's covariance
 
 
 RULES = {
@@ -67,37 +54,13 @@ def penalty_grid(covariance: Array, rule: BicRule) -> FloatArray:
     return np.geomspace(smallest, largest, rule.n_values)
 
 
-def for_several(rule: BicRule, n_matrices: int) -> BicRule:
-    """Return the rule with a grid that reaches lower, for several matrices.
-
-    Chance correlations of N matrices are sqrt(N) times smaller, and so is the least penalty worth
-    a try. The grid keeps its spacing.
-    """
-    smallest = rule.smallest / np.sqrt(n_matrices)
-    steps = (rule.n_values - 1) * np.log(smallest) / np.log(rule.smallest)
-    return replace(rule, n_values=1 + int(np.ceil(steps)), smallest=float(smallest))
-
-
 def bic_path(residual: Array, rule: str | BicRule = "bic", **options: Any) -> dict[str, Any]:
     """Criterion of every penalty in the grid, for the network among the rows of a residual.
 
     ``BIC(alpha) = -logdet A + tr(S A) + t log(m)/m`` with ``S = R R'/m``, m the number of columns,
-    t the number of edges and A the sparse precision at alpha.
-
-    Parameters
-    ----------
-    residual : array of shape (q, m)
-        Residual R of a truncated SVD; its transpose for the network among columns.
-    rule : {"bic", "bic-authors"} or BicRule, default="bic"
-        The grid and the count.
-    options
-        Of `bic_path_of_covariance`.
-
-    Returns
-    -------
-    dict
-        Arrays ``alpha`` (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty
-        with the lowest criterion.
+    t the number of edges and A the sparse precision at alpha. Returned are arrays ``alpha``
+    (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty with the lowest
+    criterion. The options are those of `bic_path_of_covariance`.
     """
     m = residual.shape[1]
     return bic_path_of_covariance(residual @ residual.T / m, m, rule, **options)
@@ -114,17 +77,21 @@ def bic_path_of_covariance(
 ) -> dict[str, Any]:
     """As `bic_path`, from the covariance of m observations, which may be overwritten.
 
-    `n_matrices` is the number of matrices behind the observations; see `for_several`.
+    Chance correlations of `n_matrices` matrices are so many times smaller, by the root, and so is
+    the least penalty worth a try. The grid reaches lower by that and keeps its spacing.
     """
-    settings = for_several(rule if isinstance(rule, BicRule) else RULES[rule], n_matrices)
-    alphas = penalty_grid(covariance, settings)
-    if settings.lost and m > settings.lost:
-        covariance *= m / (m - settings.lost)
+    rule = rule if isinstance(rule, BicRule) else RULES[rule]
+    smallest = rule.smallest / math.sqrt(n_matrices)
+    steps = (rule.n_values - 1) * math.log(smallest) / math.log(rule.smallest)
+    rule = replace(rule, n_values=1 + math.ceil(steps), smallest=smallest)
+    alphas = penalty_grid(covariance, rule)
+    if rule.lost and m > rule.lost:
+        covariance *= m / (m - rule.lost)
     # From the largest penalty to the smallest, where every solution is a start for the next.
     path = criterion_along_path(
         covariance,
         alphas[::-1],
-        settings.triangles * np.log(m) / m,
+        rule.triangles * np.log(m) / m,
         penalize_diagonal=penalize_diagonal,
         tol=tol,
     )
@@ -135,16 +102,9 @@ def bic_path_of_covariance(
 
 
 class ChosenPenalties(NamedTuple):
-    """Penalties, and how they were chosen.
+    """Penalties of data divided by `unit`, and the `bic_path` of each side where there is one.
 
-    Attributes
-    ----------
-    penalty : Penalty
-        Of data divided by `unit`.
-    unit : float
-        Root mean square of the noise where a penalty is chosen by "bic", else 1.
-    paths : pair of dict or None
-        `bic_path` of the rows and of the columns, None where a penalty was given.
+    The unit is the root mean square of the noise where a penalty is chosen by "bic", else 1.
     """
 
     penalty: Penalty
@@ -159,55 +119,48 @@ def choose_penalties(
     alpha_col: Any,
     *,
     n_matrices: int | None,
-    penalize_diagonal: bool,
-    ridge: float,
-    scale_free: bool,
+    **options: Any,
 ) -> ChosenPenalties:
     """Return the penalties: those given, or chosen on the residual of the truncated SVD.
 
     The grid of the paper, and its objective, take the noise to have about unit variance; for "bic"
     the data are therefore divided by the size of that residual.
 
-    Parameters
-    ----------
-    data : array of shape (n, p)
-        Centered data, several matrices one under the other.
-    alpha_row, alpha_col : float, str or array
-        As `mnpca.LikelihoodMNPCA` takes them.
-    n_matrices : int or None
-        Number of matrices; None where there is one.
-    penalize_diagonal, ridge, scale_free
-        See `Penalty`.
+    `alpha_row` and `alpha_col` are as `mnpca.LikelihoodMNPCA` takes them, and the options other
+    fields of `Penalty`. The data are centered, `n_matrices` one under the other, None where there
+    is one.
     """
     copies = n_matrices or 1
     n, p = data.shape[0] // copies, data.shape[1]
-    rules = [alpha for alpha in (alpha_row, alpha_col) if isinstance(alpha, str)]
     unit = 1.0
-    if rules:
-        signal = svd_start(data, rank)
-    if "bic" in rules:
-        unit = _noise_size(data, signal)
+    alphas = [alpha_row, alpha_col]
     paths: list[dict[str, Any] | None] = [None, None]
-    if isinstance(alpha_row, str):
-        m = copies * p
-        covariance = row_gram(data, signal, None, n) / (m * unit**2)
-        paths[0] = bic_path_of_covariance(
-            covariance, m, alpha_row, n_matrices=copies, penalize_diagonal=penalize_diagonal
+    if any(isinstance(alpha, str) for alpha in alphas):
+        start = begin(data, rank, Penalty(), "svd", copies)
+        rows, cols = repeated(start.row_precision, data.shape[0]), start.col_precision
+        if "bic" in [alpha for alpha in alphas if isinstance(alpha, str)]:
+            unit = _noise_size(data, start.signal, rows, cols)
+    for side, size in enumerate((n, p)):
+        if not isinstance(alphas[side], str):
+            alphas[side] = checked_penalty(alphas[side], size, ("alpha_row", "alpha_col")[side])
+            continue
+        m = copies * n * p // size
+        if side == 0:
+            covariance = row_gram(data, start.signal, cols, n)
+        else:
+            covariance = col_gram(data, start.signal, rows)
+        path = bic_path_of_covariance(
+            covariance / (m * unit**2),
+            m,
+            alphas[side],
+            # Components leave correlations among columns that more matrices do not lower.
+            n_matrices=copies if side == 0 or rank == 0 else 1,
+            penalize_diagonal=options["diagonal"],
         )
-    if isinstance(alpha_col, str):
-        # Components leave correlations among columns that more matrices do not lower.
-        lower = copies if rank == 0 else 1
-        m = copies * n
-        covariance = col_gram(data, signal, None) / (m * unit**2)
-        paths[1] = bic_path_of_covariance(
-            covariance, m, alpha_col, n_matrices=lower, penalize_diagonal=penalize_diagonal
-        )
-    row = paths[0]["best"] if paths[0] else checked_penalty(alpha_row, n, "alpha_row")
-    col = paths[1]["best"] if paths[1] else checked_penalty(alpha_col, p, "alpha_col")
+        paths[side], alphas[side] = path, path["best"]
     if n_matrices is not None:
-        _check_maximum_exists(n_matrices, (n, p), rank, row, col)
-    several = n_matrices is not None
-    penalty = Penalty(row, col, penalize_diagonal, ridge, free=several, scale_free=scale_free)
+        _check_maximum_exists(n_matrices, (n, p), rank, *alphas)
+    penalty = Penalty(alphas[0], alphas[1], free=n_matrices is not None, **options)
     return ChosenPenalties(penalty, unit, (paths[0], paths[1]))
 
 
@@ -229,11 +182,11 @@ def checked_penalty(alpha: Any, size: int, name: str) -> float | FloatArray:
     return np.asarray(alpha)
 
 
-def _noise_size(data: Any, signal: LowRank) -> float:
+def _noise_size(data: Any, signal: LowRank, rows: Any, cols: Any) -> float:
     """Return the root mean square of the noise; of the data where these leave only rounding."""
     nothing = LowRank(signal.left[:, :0], signal.right[:, :0])
     total, left = (
-        math.sqrt(max(squared_norm(data, part), 0.0) / math.prod(data.shape))
+        math.sqrt(max(weighted_norm(data, part, rows, cols), 0.0) / math.prod(data.shape))
         for part in (nothing, signal)
     )
     return left if left > EXACT * total else total

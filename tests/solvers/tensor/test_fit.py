@@ -29,34 +29,23 @@ def test_signal_and_networks_are_found(data, fit):
     for side, precision in zip(fit.noise, data.precisions, strict=True):
         assert edge_recovery(side.precision, precision).f1 > 0.8
     assert fit.converged
-
-
-def test_the_level_is_in_the_last_axis(data, fit):
-    for side in fit.noise[:-1]:
+    for side in fit.noise[:-1]:  # the level is in the last axis
         assert side.log_determinant == pytest.approx(0.0, abs=1e-8)
-    assert np.mean(fit.noise[-1].precision.diagonal()) == pytest.approx(1.0, rel=0.2)
 
 
-def test_permuting_axes_permutes_the_result(data, fit):
-    other = fit_tensor(data.Y.transpose(2, 0, 1), (2, 2, 2), GRAPH)
-    assert np.allclose(other.signal.dense(), fit.signal.dense().transpose(2, 0, 1), atol=1e-8)
-    for side, reference in zip(other.noise, [fit.noise[k] for k in (2, 0, 1)], strict=True):
-        found = side.precision.toarray() / side.precision[0, 0]
-        expected = reference.precision.toarray() / reference.precision[0, 0]
-        assert np.allclose(found, expected, atol=1e-8)
-
-
-def test_permuting_items_permutes_the_result(data, fit):
-    order = np.random.default_rng(0).permutation(30)
-    other = fit_tensor(data.Y[:, order], (2, 2, 2), GRAPH)
-    assert np.allclose(other.signal.dense(), fit.signal.dense()[:, order], atol=2e-3)
-    for axis, side in enumerate(other.noise):
-        expected = fit.noise[axis].precision.toarray()
-        if axis == 1:
-            expected = expected[np.ix_(order, order)]
-        # The fit of a graph is accurate to 1e-3 and goes from node to node.
-        assert np.allclose(side.precision.toarray(), expected, atol=5e-3)
-        assert np.array_equal(side.precision.toarray() != 0, expected != 0)
+@pytest.mark.parametrize("items", [False, True])
+def test_permuting_axes_and_items_permutes_the_result(data, fit, items):
+    """The fit of a graph is accurate to 1e-3 and goes from item to item."""
+    order = np.random.default_rng(0).permutation(30) if items else np.arange(30)
+    other = fit_tensor(data.Y[:, order].transpose(2, 0, 1), (2, 2, 2), GRAPH)
+    expected = fit.signal.dense()[:, order].transpose(2, 0, 1)
+    assert np.allclose(other.signal.dense(), expected, atol=2e-3 if items else 1e-8)
+    for side, axis in zip(other.noise, (2, 0, 1), strict=True):
+        found, expected = side.precision.toarray(), fit.noise[axis].precision.toarray()
+        expected = expected[np.ix_(order, order)] if axis == 1 else expected
+        ratio = found.diagonal().mean() / expected.diagonal().mean()
+        assert np.allclose(found / ratio, expected, atol=5e-3 if items else 1e-8)
+        assert np.array_equal(found != 0, expected != 0)
 
 
 def test_scaling_scales(data, fit):
@@ -98,7 +87,7 @@ def test_resumed_from_any_report_to_the_bit(data, fit):
     states = []
     fit_tensor(data.Y, (2, 2, 2), GRAPH, report=lambda progress: states.append(progress.state()))
     assert len(states) == len(fit.history)
-    for state in states:
+    for state in states[:: len(states) // 3]:
         again = fit_tensor(data.Y, (2, 2, 2), GRAPH, resume=state)
         assert again.history == fit.history
         assert np.array_equal(again.signal.dense(), fit.signal.dense())

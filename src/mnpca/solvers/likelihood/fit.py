@@ -1,7 +1,7 @@
 """The likelihood algorithm: block descent on the penalized likelihood (the paper's MRL)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,18 +15,19 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
 from mnpca.model.sparse import normalize_gauge, repeated
-from mnpca.model.sparse_data import SparseData
+from mnpca.model.sparse_data import CenteredSparse
 from mnpca.noise.scales import row_col_scales
 from mnpca.precision import PrecisionResult
 from mnpca.solvers.likelihood.blocks import (
     Iterate,
+    LowRankStep,
     check_bounded,
+    closed_form,
     col_step,
     gauge_step,
     row_step,
     signal_step,
 )
-from mnpca.solvers.likelihood.low_rank_step import LowRankStep, closed_form, svd_start
 from mnpca.solvers.progress import (
     Progress,
     Report,
@@ -135,8 +136,8 @@ def descend(
         check_bounded(data, iterate, penalty)
         history.append(iterate.value(data, penalty))
         converged = _settled(history, tol)
-        saver = _saver(iterate, history)
-        report(Progress(stage, len(history) - 1, history[-1], saver, max_iter))
+        state = partial(_state, iterate, list(history))
+        report(Progress(stage, len(history) - 1, history[-1], state, max_iter))
     return LikelihoodFit(
         iterate.signal, iterate.row_precision, iterate.col_precision, history, converged
     )
@@ -153,8 +154,12 @@ def begin(
     n, p = data.shape
     identity = _diagonal(np.ones(n // n_matrices), data), _diagonal(np.ones(p), data)
     if start == "svd":
-        return Iterate(svd_start(data, rank), *identity)
-    engine = data.engine() if isinstance(data, SparseData) else engine_for(data)
+        return Iterate(closed_form(data, rank), *identity)
+    if isinstance(data, CenteredSparse):
+        units = np.full(p, data.unit)
+        engine = engine_for(data.matrix).standardized(data.mean, units)
+    else:
+        engine = engine_for(data)
     scales = row_col_scales(engine, n_repeats=n_matrices)
     row, col = (
         _diagonal(side.base.weights, data) if on else plain
@@ -175,13 +180,10 @@ def _settled(history: list[float], tol: float) -> bool:
     return len(history) > 1 and history[-2] - history[-1] <= tol * max(1.0, abs(history[-1]))
 
 
-def _saver(iterate: Iterate, history: list[float]) -> Callable[[], State]:
-    def state() -> State:
-        starts = {"row_start": iterate.row_start, "col_start": iterate.col_start}
-        kept = {name: each and each.state() for name, each in starts.items()}
-        stored: State = on_host({**vars(iterate), **kept, "history": list(history)})
-        return stored
-
+def _state(iterate: Iterate, history: list[float]) -> State:
+    starts = {"row_start": iterate.row_start, "col_start": iterate.col_start}
+    kept = {name: start and start.state() for name, start in starts.items()}
+    state: State = on_host({**vars(iterate), **kept, "history": history})
     return state
 
 

@@ -11,7 +11,7 @@ from mnpca.model.conditional import noise_variances
 from mnpca.model.gpca import Gpca, identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
-from mnpca.solvers.likelihood.low_rank_step import closed_form
+from mnpca.solvers.likelihood.blocks import closed_form
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
 from mnpca.solvers.progress import Report, State, inner_state, nested
 

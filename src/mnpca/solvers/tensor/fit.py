@@ -1,7 +1,7 @@
 """The fit of an array: signal and noise in turn, variances first, then networks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from mnpca._typing import FloatArray
 from mnpca.model.gpca import identify
 from mnpca.model.metric import Metric
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.solvers.mnpca.fit import MNPCAFit, fit_mnpca
+from mnpca.solvers.mnpca.fit import fit_mnpca
 from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
 from mnpca.solvers.progress import Progress, Report, State, silent
 from mnpca.solvers.tensor.noise_step import AxisNoise, axis_noise_step, axis_scales, in_gauge
@@ -74,8 +74,7 @@ def fit_tensor(
     """
     offset = data.mean(axis=0) if center else np.zeros(data.shape[1:])
     scale = float(np.sqrt(np.mean((data - offset) ** 2))) or 1.0
-    loop = _Loop((data - offset) / scale, ranks, structures, center, max_iter, tol)
-    loop.begin() if resume is None else loop.restore(resume)
+    loop = _Loop((data - offset) / scale, ranks, structures, center, max_iter, tol, resume)
     while loop.stage != DONE:
         loop.advance()
         stage, iteration, score, _ = loop.history[-1]
@@ -94,37 +93,41 @@ class _End:
     signal: Tucker
 
 
-@dataclass
 class _Loop:
-    """Where the fit stands; all fields but the first six are the state to resume from."""
+    """Where the fit stands."""
 
-    data: FloatArray
-    ranks: Sequence[int | None]
-    structures: Sequence[AxisNoise]
-    center: bool
-    max_iter: int
-    tol: float
-    stage: str = DIAGONAL
-    iteration: int = 0
-    noise: list[AxisPrecision] = field(default_factory=list)
-    signal: Tucker | None = None
-    best: _End | None = None
-    history: list[tuple[str, int, float, float]] = field(default_factory=list)
-
-    def begin(self) -> None:
-        """Start from the scales of the axes."""
-        self.noise = axis_scales(self.data, self.structures)
+    def __init__(
+        self,
+        data: FloatArray,
+        ranks: Sequence[int | None],
+        structures: Sequence[AxisNoise],
+        center: bool,
+        max_iter: int,
+        tol: float,
+        resume: State | None,
+    ) -> None:
+        self.data, self.ranks, self.structures, self.center = data, ranks, structures, center
+        self.max_iter, self.tol = max_iter, tol
+        self.stage, self.iteration = DIAGONAL, 0
+        self.best: _End | None = None
+        self.history: list[tuple[str, int, float, float]] = []
+        if resume is not None:
+            self._restore(resume)
+            return
+        self.noise = axis_scales(data, structures)
         self.signal = self._low_rank(None)
-        if all(structure == "unit" for structure in self.structures):
+        if all(structure == "unit" for structure in structures):
             self._end_stage(settled=True)
 
     def advance(self) -> None:
         """Do one noise step and one signal step; end the stage when it is time."""
-        assert self.signal is not None
         before, level = self.signal, self._level()
-        self.noise = axis_noise_step(self.data, before, self.noise, self._present_structures())
+        structures = self.structures
+        if self.stage == DIAGONAL:
+            structures = ["diagonal" if each == "graph" else each for each in structures]
+        self.noise = axis_noise_step(self.data, before, self.noise, structures)
         self.signal = self._low_rank(before)
-        change = max(relative_change(self.signal, before), abs(self._level() - level))
+        change = max(self._change(before), abs(self._level() - level))
         self.iteration += 1
         self.history.append((self.stage, self.iteration, self.score(), change))
         settled = change < self.tol and self.iteration > 1
@@ -134,7 +137,6 @@ class _Loop:
 
     def _end_stage(self, settled: bool) -> None:
         """Keep the end if it is the best so far, and go on to the next stage."""
-        assert self.signal is not None
         end = _End(self.stage, self.score(), settled, self.noise, self.signal)
         if self.best is None or end.score > self.best.score:
             self.best = end
@@ -160,7 +162,6 @@ class _Loop:
 
     def score(self) -> float:
         """Return the log-likelihood less ``(log m + 2 log q) / 2`` for every edge."""
-        assert self.signal is not None
         residual = self.data - self.signal.dense()
         size = self.data.size
         value = -0.5 * float(np.vdot(residual, weighted(residual, self.noise)))
@@ -200,19 +201,16 @@ class _Loop:
 
     def state(self) -> State:
         """Return everything the next iteration reads."""
-        assert self.signal is not None
+        best = self.best and {**vars(self.best), **_pack(self.best.noise, self.best.signal)}
         return {
             "stage": self.stage,
             "iteration": self.iteration,
             "history": [list(entry) for entry in self.history],
             "present": _pack(self.noise, self.signal),
-            "best": None
-            if self.best is None
-            else {**vars(self.best), **_pack(self.best.noise, self.best.signal)},
+            "best": best,
         }
 
-    def restore(self, state: State) -> None:
-        """Take everything from a state."""
+    def _restore(self, state: State) -> None:
         self.stage, self.iteration = str(state["stage"]), int(state["iteration"])
         self.history = [(str(s), int(i), float(v), float(c)) for s, i, v, c in state["history"]]
         self.noise, self.signal = _unpack(state["present"])
@@ -236,10 +234,11 @@ class _Loop:
         """Return the mean log precision of an entry."""
         return sum(side.log_determinant / side.size for side in self.noise)
 
-    def _present_structures(self) -> list[AxisNoise]:
-        if self.stage != DIAGONAL:
-            return list(self.structures)
-        return ["diagonal" if structure == "graph" else structure for structure in self.structures]
+    def _change(self, before: Tucker) -> float:
+        """Return ``|new - old| / |new|`` of the signal; the data have mean square one."""
+        present = self.signal.dense()
+        size = max(float(np.mean(present**2)), 1e-4)
+        return float(np.sqrt(np.mean((present - before.dense()) ** 2) / size))
 
 
 def _pack(noise: Sequence[AxisPrecision], signal: Tucker) -> dict[str, Any]:
@@ -254,13 +253,6 @@ def _unpack(state: State) -> tuple[list[AxisPrecision], Tucker]:
     return [unpack_side("axis", side) for side in state["noise"]], Tucker(
         core, tuple(factors), mean
     )
-
-
-def relative_change(new: Tucker, old: Tucker) -> float:
-    """Return ``|new - old| / |new|`` of two signals of data with mean square one."""
-    present = new.dense()
-    size = max(float(np.mean(present**2)), 1e-4)
-    return float(np.sqrt(np.mean((present - old.dense()) ** 2) / size))
 
 
 @dataclass(frozen=True)
@@ -278,26 +270,19 @@ class MatrixFit(TensorFit):
 def fit_matrix(
     data: FloatArray, rank: int, structures: Sequence[AxisNoise], *, center: bool, **options: Any
 ) -> MatrixFit:
-    """Fit a matrix by `fit_mnpca` and write the signal as ``F_1 core F_2'``."""
+    """Fit a matrix by `fit_mnpca` and write the posterior mean as ``F_1 core F_2'``."""
     row, col = ("identity" if s == "unit" else s for s in structures)
     fit = fit_mnpca(data, rank, noise=(row, col), center=center, **options)
+    noise = [fit.row_noise, fit.col_noise]
+    # The factors are orthonormal in the two metrics.
+    parts = identify(*fit.low_rank, *(Metric(side.size, side.precision) for side in noise))
+    core, mean = np.diag(parts.singular_values), fit.mean if fit.centered else None
     return MatrixFit(
-        signal=_as_tucker(fit),
-        noise=[fit.row_noise, fit.col_noise],
+        signal=Tucker(core, (parts.left, parts.right), mean),
+        noise=noise,
         history=list(fit.history),
         chosen=fit.chosen,
         converged=fit.converged,
         loadings=fit.loadings,
         singular_values=fit.singular_values,
     )
-
-
-def _as_tucker(fit: MNPCAFit) -> Tucker:
-    """Return the posterior mean of the signal with factors orthonormal in the two metrics."""
-    parts = identify(
-        *fit.low_rank,
-        Metric(fit.row_noise.size, fit.row_noise.precision),
-        Metric(fit.col_noise.size, fit.col_noise.precision),
-    )
-    mean = fit.mean if fit.centered else None
-    return Tucker(np.diag(parts.singular_values), (parts.left, parts.right), mean)

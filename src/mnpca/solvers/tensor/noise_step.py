@@ -11,7 +11,7 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import noise_from_gram
 from mnpca.noise.graph import Candidates
 from mnpca.noise.scales import geometric_mean
-from mnpca.solvers.tensor.tucker import Tucker, along, by_size, unfold, weighted
+from mnpca.solvers.tensor.tucker import Tucker, along, by_size, mapped, unfold, weighted
 
 AxisNoise: TypeAlias = Literal["unit", "identity", "diagonal", "graph"]
 """Structure of an axis; "unit" is the identity itself, for slices that are replicates."""
@@ -112,10 +112,9 @@ def absorbed_noise(signal: Tucker, noise: Sequence[AxisPrecision], axis: int) ->
         lost += share * (_mean_direction(noise[0]) if axis == 0 else covariance)
     if signal.core.size == 0:
         return lost
-    core, frame = signal.core, signal.factors[axis]
-    for k, factor in enumerate(signal.factors):
-        if factor is None:
-            core = along(core, k, noise[k].whiten)
+    frame = signal.factors[axis]
+    pairs = zip(signal.factors, noise, strict=True)
+    core = mapped(signal.core, [each.whiten if factor is None else None for factor, each in pairs])
     if frame is None:
         frame = side.color(np.eye(side.size))
         if signal.mean is not None and axis == 0:

@@ -1,15 +1,17 @@
 """The Tucker signal: a small core and one thin factor per axis, orthonormal in its metric."""
 
 import math
-import operator
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from mnpca._typing import FloatArray
+from mnpca.model.low_rank import fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
+
+Map: TypeAlias = Callable[[FloatArray], FloatArray]
+"""A linear map of the rows of a matrix."""
 
 
 def unfold(array: FloatArray, axis: int) -> FloatArray:
@@ -23,7 +25,7 @@ def by_size(shape: Sequence[int]) -> list[int]:
     return sorted(range(len(shape)), key=lambda axis: shape[axis])
 
 
-def along(array: FloatArray, axis: int, act: Callable[[FloatArray], FloatArray]) -> FloatArray:
+def along(array: FloatArray, axis: int, act: Map) -> FloatArray:
     """Apply a linear map of matrix rows to one axis: fold(act(unfold))."""
     moved = np.moveaxis(array, axis, 0)
     result = act(np.ascontiguousarray(unfold(array, axis)))
@@ -45,29 +47,19 @@ def times_all(
     return array
 
 
+def mapped(array: FloatArray, maps: Sequence[Map | None]) -> FloatArray:
+    """Apply a linear map to every axis; None leaves it as it is."""
+    for axis, act in enumerate(maps):
+        if act is not None:
+            array = along(array, axis, act)
+    return array
+
+
 def weighted(
     array: FloatArray, noise: Sequence[AxisPrecision], *, skip: int | None = None
 ) -> FloatArray:
-    """Multiply every axis by its precision."""
-    for axis, side in enumerate(noise):
-        if axis != skip:
-            array = along(array, axis, side.apply)
-    return array
-
-
-def whitened(array: FloatArray, noise: Sequence[AxisPrecision]) -> FloatArray:
-    """Multiply every axis by its whitener: noise becomes white."""
-    for axis, side in enumerate(noise):
-        array = along(array, axis, side.whiten)
-    return array
-
-
-def weighted_by(array: FloatArray, matrices: Sequence[Any]) -> FloatArray:
-    """Multiply every axis by a symmetric matrix, which may be sparse; None is the identity."""
-    for axis, matrix in enumerate(matrices):
-        if matrix is not None:
-            array = along(array, axis, partial(operator.matmul, matrix))
-    return array
+    """Multiply every axis but one by its precision."""
+    return mapped(array, [None if k == skip else side.apply for k, side in enumerate(noise)])
 
 
 Bases: TypeAlias = list[FloatArray | None]
@@ -115,7 +107,7 @@ def tucker(
     its own traps. It ends when the length of the core grows by less than the share `tol`.
     """
     mean = first_axis_mean(data, noise[0]) if center else None
-    white = whitened(data if mean is None else data - mean, noise)
+    white = mapped(data if mean is None else data - mean, [side.whiten for side in noise])
     starts = [_unfolded_start(white, ranks)]
     if start is not None:
         starts.append(_near_start(start, noise))
@@ -195,23 +187,16 @@ def _identified(
 ) -> Tucker:
     """Rotate the bases so that the core is all-orthogonal, fix signs, and leave the whitening."""
     core = times_all(white, _transposed(bases))
-    rotations: Bases = []
-    factors: Bases = []
+    rotations: Bases = [None] * len(bases)
+    factors: Bases = [None] * len(bases)
     for axis, basis in enumerate(bases):
-        if basis is None:
-            rotations.append(None)
-            factors.append(None)
-            continue
-        rotation = leading(unfold(core, axis), basis.shape[1])
-        factor = noise[axis].color(basis @ rotation)
-        largest = np.argmax(np.abs(factor), axis=0)
-        sign = np.where(factor[largest, np.arange(factor.shape[1])] < 0, -1.0, 1.0)
-        rotations.append(rotation * sign)
-        factors.append(factor * sign)
+        if basis is not None:
+            rotation = leading(unfold(core, axis), basis.shape[1])
+            factor = noise[axis].color(basis @ rotation)
+            rotations[axis], factors[axis] = fix_signs(rotation, factor)
     core = times_all(core, _transposed(rotations))
-    for axis, basis in enumerate(bases):
-        if basis is None:
-            core = along(core, axis, noise[axis].color)
+    free = zip(bases, noise, strict=True)
+    core = mapped(core, [side.color if basis is None else None for basis, side in free])
     return Tucker(core, tuple(factors), mean)
 
 

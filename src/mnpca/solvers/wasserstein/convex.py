@@ -5,8 +5,8 @@ closed proximal step: entries become exactly zero, and there is no learning rate
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from operator import sub
 from typing import Any, NamedTuple
 
@@ -153,53 +153,37 @@ def best_multiples(
     return Pair(multiple * balance, multiple / balance)
 
 
-def fit_convex(
-    data: Array,
-    rank: int,
-    alpha: Pair[float],
-    *,
-    tol: float = 1e-5,
-    max_iter: int = 500,
-    report: Report = silent,
-    resume: State | None = None,
-) -> WassersteinFit:
+def fit_convex(data: Array, rank: int, alpha: Pair[float], **options: Any) -> WassersteinFit:
     """Minimize the relaxed objective over A and B, from the row and column scales of Y.
 
     Where the components explain Y exactly, the precisions are identities. The weights alpha of
-    |A|_1 and |B|_1 are for entries scaled as `make_problem` does. The fit ends where five steps
-    lower the objective by at most the share `tol`.
+    |A|_1 and |B|_1 are for entries scaled as `make_problem` does. The options are those of
+    `descend`.
     """
     if data.shape[0] < data.shape[1]:
-        flipped = fit_convex(
-            data.T,
-            rank,
-            alpha.swapped(),
-            tol=tol,
-            max_iter=max_iter,
-            report=report,
-            resume=resume,
-        )
+        flipped = fit_convex(data.T, rank, alpha.swapped(), **options)
         return WassersteinFit(flipped.precision.swapped(), flipped.history, flipped.converged)
     exact = exact_fit(data, rank)
     if exact is not None:
         return exact
     problem, start, scale = make_problem(data, rank, alpha)
-    precision, history, converged = descend(problem, start, tol, max_iter, report, resume)
+    precision, history, converged = descend(problem, start, **options)
     return WassersteinFit(each(_unscaled, precision, scale), history, converged)
 
 
 def descend(
     problem: Problem,
     start: Matrices,
-    tol: float,
-    max_iter: int,
+    tol: float = 1e-5,
+    max_iter: int = 500,
     report: Report = silent,
     resume: State | None = None,
 ) -> tuple[Matrices, list[float], bool]:
     """Take proximal gradient steps on A and B until the objective settles; it never rises.
 
-    Entry (i, j) moves in proportion to A_ii A_jj, one over its curvature. The step sizes are
-    those of Barzilai and Borwein, each side its own, halved until the objective falls enough.
+    It settles where five steps lower the objective by at most the share `tol`. Entry (i, j) moves
+    in proportion to A_ii A_jj, one over its curvature. The step sizes are those of Barzilai and
+    Borwein, each side its own, halved until the objective falls enough.
     """
     if resume is None:
         precision = start
@@ -227,8 +211,8 @@ def descend(
         point, gradient = taken, new_gradient
         history.append(point.value)
         converged = _settled(history, tol)
-        saver = _saver(point.precision, size, history)
-        report(Progress("noise precisions", len(history) - 1, point.value, saver, max_iter))
+        state = partial(_state, point.precision, size, list(history))
+        report(Progress("noise precisions", len(history) - 1, point.value, state, max_iter))
     return point.precision, history, converged
 
 
@@ -295,9 +279,6 @@ def _settled(history: list[float], tol: float) -> bool:
     return history[-1 - WINDOW] - history[-1] <= tol * abs(history[-1])
 
 
-def _saver(precision: Matrices, size: Pair[float], history: list[float]) -> Callable[[], State]:
-    def state() -> dict[str, Any]:
-        stored = [to_numpy(side) for side in precision]
-        return {"precision": stored, "step_size": list(size), "history": list(history)}
-
-    return state
+def _state(precision: Matrices, size: Pair[float], history: list[float]) -> State:
+    stored = [to_numpy(side) for side in precision]
+    return {"precision": stored, "step_size": list(size), "history": history}

@@ -5,7 +5,7 @@ residual held. No singular value decomposition and no automatic differentiation:
 ``2 Q (dF/dA + alpha sign(A))``, and Q dF/dA comes from the smaller Gram matrix of Q E R'.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,8 @@ class Adam:
 
     def state(self) -> dict[str, Any]:
         """Return all that `restore` needs."""
-        moments = {"first": self.first, "second": self.second}
-        return {name: to_numpy(moment).copy() for name, moment in moments.items()} | {
-            "count": self.count
-        }
+        first, second = (to_numpy(moment).copy() for moment in (self.first, self.second))
+        return {"first": first, "second": second, "count": self.count}
 
     @classmethod
     def restore(cls, state: State, matrix: Array) -> "Adam":
@@ -114,8 +112,8 @@ def fit_gradient(
         descent.round(residual)
         residual, value = descent.residual()
         history.append(value)
-        saver = descent.saver(history)
-        report(Progress("noise factors", len(history) - 1, value, saver, max_iter))
+        state = partial(descent.state, list(history))
+        report(Progress("noise factors", len(history) - 1, value, state, max_iter))
     return WassersteinFit(descent.precision(), history, _settled(history, tol))
 
 
@@ -233,17 +231,13 @@ class Descent:
         sides = each(_definite, self.factor)
         return sides.swapped() if self.flipped else sides
 
-    def saver(self, history: list[float]) -> Callable[[], State]:
-        """Return a function that makes the state to resume from."""
-
-        def state() -> dict[str, Any]:
-            return {
-                "factor": [to_numpy(factor).copy() for factor in self.factor],
-                "adam": [adam.state() for adam in self.adam],
-                "history": list(history),
-            }
-
-        return state
+    def state(self, history: list[float]) -> State:
+        """Return the state to resume from."""
+        return {
+            "factor": [to_numpy(factor).copy() for factor in self.factor],
+            "adam": [adam.state() for adam in self.adam],
+            "history": history,
+        }
 
     def restore(self, state: State) -> None:
         """Take up the state of an earlier run."""
