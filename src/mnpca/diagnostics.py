@@ -10,7 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.estimators._array_api import on_host
-from mnpca.estimators._edges import item_names, precision_edges, side_precision, side_tests
+from mnpca.estimators._edges import (
+    check_rate,
+    item_names,
+    precision_edges,
+    side_precision,
+    side_tests,
+)
 from mnpca.model.whiteness import correlation_matrix, marchenko_pastur, whiten
 
 __all__ = [
@@ -148,7 +154,7 @@ def network_edges(model: Any, side: Any) -> Edges:
     return Edges(first[order], second[order], entries[order], values[order], size)
 
 
-def shown_rate(model: Any) -> float | None:
+def shown_rate(model: Any, fdr: float = SHOWN_RATE) -> float | None:
     """Return the false discovery rate of the network to show, None where there are no tests.
 
     Examples
@@ -159,7 +165,7 @@ def shown_rate(model: Any) -> float | None:
     >>> mnpca.diagnostics.shown_rate(model) is None  # MNPCA tests its edges, others do not
     True
     """
-    return None if getattr(model, "edge_tests_", None) is None else SHOWN_RATE
+    return None if getattr(model, "edge_tests_", None) is None else check_rate(fdr)
 
 
 def tested_edges(model: Any, side: Any, fdr: float | None) -> Edges:

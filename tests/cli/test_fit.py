@@ -2,6 +2,7 @@
 
 import json
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -66,6 +67,16 @@ def test_tables_of_edges_have_an_error_rate(run, tmp_path):
     report = (tmp_path / "out" / "report.html").read_text()
     assert "The false discovery rate of this network is 5%" in report
     assert "(false discovery rate 5%)" in report
+    wider = ("--fdr", 0.3, "-o", "wide", "--graphml", "--prior", "gaussian")
+    assert run("fit", "net.csv", "-k", 2, *wider).code == 0
+    edges, table = pd.read_csv(tmp_path / "wide" / "col_graph.csv"), model.edges("columns", fdr=0.3)
+    assert len(edges) == len(table) > len(model.edges("columns"))
+    graph = nx.read_graphml(tmp_path / "wide" / "col_graph.graphml")
+    assert graph.number_of_edges() == len(table)
+    report = json.loads((tmp_path / "wide" / "report.json").read_text())
+    assert report["networks"]["columns"]["n_edges"] == len(table)
+    assert report["networks"]["columns"]["max_rate"] == 0.3
+    assert "--fdr must be above 0" in run("fit", "net.csv", "--fdr", 2, "-o", "none").err
 
 
 def test_fit_is_the_library_s_fit(run, csv, frame, tmp_path):
@@ -153,8 +164,6 @@ def test_repeated_and_formula_names(run, frame, tmp_path):
 
 
 def test_graphml_can_be_read_again(run, csv, tmp_path):
-    import networkx as nx
-
     assert run("fit", csv, "-k", 2, "--labels", "group", "--graphml", "-o", "out").code == 0
     graph = nx.read_graphml(tmp_path / "out" / "col_graph.graphml")
     model = mnpca.load(tmp_path / "out" / "model.mnpca")

@@ -12,6 +12,7 @@ from rich.console import Console
 from mnpca.cli._data import as_written, load_column_labels, load_covariates, load_table, plain_name
 from mnpca.cli._results import export, print_json, print_summary, progress_display
 from mnpca.cli.app import Algorithm
+from mnpca.diagnostics import SHOWN_RATE
 from mnpca.estimators import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.io import DataError, check_folder, new_folder, quoted
 from mnpca.model.low_rank import LowRank
@@ -33,6 +34,10 @@ def fit_file(options):
     check_folder(out, overwrite=options.overwrite)
     if options.resume and checkpoint is None:
         raise DataError("--resume needs --checkpoint FILE: the file to go on from.")
+    if options.fdr != SHOWN_RATE and options.algorithm != Algorithm.mnpca:
+        raise DataError(f"--fdr belongs to the algorithm mnpca, not {options.algorithm}.")
+    if not 0.0 < options.fdr <= 1.0:
+        raise DataError(f"--fdr must be above 0 and at most 1, got {options.fdr:g}.")
     console = Console(stderr=options.json)
     written = as_written(options)
     table = load_table(
@@ -80,6 +85,7 @@ def fit_file(options):
             source=options.data,
             algorithm=options.algorithm,
             column_labels=groups,
+            fdr=options.fdr,
             scaled=options.scale,
             graphml=options.graphml,
         )

@@ -6,6 +6,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca.diagnostics import (
+    SHOWN_RATE,
     communities,
     correlations,
     force_layout,
@@ -32,7 +33,7 @@ MAX_POINTS, MAX_COMPONENTS, MAX_NAME = 4000, 10, 300
 MAX_GROUPS, MAX_LEVELS = 9, 12
 #: Edges drawn and listed, names that can be searched, and the side of the heat map.
 DRAWN_EDGES, LISTED_EDGES, MAX_ITEMS, HEAT_BINS = 300, 2000, 20_000, 240
-#: The slider goes up to this false discovery rate.
+#: The slider goes up to this false discovery rate, or to that of the network.
 MAX_RATE = 0.2
 _BINS = 60
 
@@ -44,6 +45,7 @@ def collect(
     labels=None,
     label_name=None,
     column_labels=None,
+    fdr=SHOWN_RATE,
     scaled=False,
     source=None,
     notes=(),
@@ -64,6 +66,8 @@ def collect(
         What the labels are.
     column_labels : array of shape (p,), default=None
         Group of each column, for colors and order of their network.
+    fdr : float, default=0.05
+        False discovery rate of the networks, where the model tests its edges.
     scaled : bool, default=False
         Compare with PCA of the columns scaled to unit variance.
     source : str, default=None
@@ -109,8 +113,8 @@ def collect(
         "loadings": loadings_section(model),
         "scree": scree_section(model, X),
         "networks": {
-            "rows": network_section(model, "rows", labels),
-            "columns": network_section(model, "columns", column_labels),
+            "rows": network_section(model, "rows", labels, fdr),
+            "columns": network_section(model, "columns", column_labels, fdr),
         },
         "noise": noise_section(model),
         "whiteness": whiteness_section(model, X),
@@ -208,14 +212,14 @@ def _pca_scores(X, count, scaled):
     return PCA(count, svd_solver=solver, random_state=0).fit_transform(data)
 
 
-def network_section(model, side, labels):
+def network_section(model, side, labels, fdr):
     """Return one network; `labels` order its heat map and color its nodes.
 
-    Its figures are those of the rate that the report shows. The list of edges goes beyond it.
+    Its figures are those of the rate `fdr`. The list of edges goes beyond it.
     """
-    rate = shown_rate(model)
+    rate, max_rate = shown_rate(model, fdr), max(fdr, MAX_RATE)
     edges = tested_edges(model, side, rate)
-    offered = edges if rate is None else tested_edges(model, side, MAX_RATE)
+    offered = edges if rate is None else tested_edges(model, side, max_rate)
     size = np.abs(offered.partial_correlation)
     listed = np.argsort(-size) if rate is None else np.lexsort((-size, offered.q))
     listed = listed[:LISTED_EDGES]
@@ -229,7 +233,7 @@ def network_section(model, side, labels):
         "n_edges": len(edges),
         "n_offered": len(offered),
         "fdr": edges.fdr,
-        "max_rate": MAX_RATE,
+        "max_rate": max_rate,
         "n_isolated": int(np.sum(edges.degree() == 0)),
         "n_communities": int(community.max(initial=-1) + 1),
         "ordered_by": "community" if groups is None else "label",
