@@ -42,8 +42,8 @@ def fit_demo(output, *, json):
         shown.add_row(name, f"{figure['psnr']:.2f}", f"{figure['nmi']:.1f}")
     console.print(shown)
     console.print(
-        f"Handwritten digits, {len(images.values)} images: of the {grid['n_edges']} strongest edges "
-        f"among pixels {grid['touching']:.0%} join pixels that touch, of all pairs "
+        f"Handwritten digits: of the {grid['n_edges']} strongest edges among pixels "
+        f"{grid['touching']:.0%} join pixels that touch, of all pairs "
         f"{grid['touching_by_chance']:.0%}. Nothing in the table says where a pixel lies.",
         highlight=False,
     )
