@@ -102,7 +102,10 @@ def _options(
 def fit(
     data: argument(Path, "DATA", "CSV, TSV, XLSX, Parquet, NPY, NPZ, MTX or H5AD file, also .gz."),
     n_components: value(
-        str, "--components -k N", "Number of components, or 'auto'.", default=True
+        str,
+        "--components -k N",
+        "Number of components, or 'auto'; 0.9 keeps 90% of the signal's squares.",
+        default=True,
     ) = "auto",
     algorithm: value(
         Algorithm,

@@ -1,5 +1,6 @@
 """``mnpca fit``: from a data file to a folder of results."""
 
+import contextlib
 import time
 import warnings
 from pathlib import Path
@@ -101,7 +102,7 @@ def make_estimator(algorithm, n_components, shape, *, noise=None, prior=None, ro
     MNPCA chooses the rank itself; for the paper's algorithms "auto" is the paper's rule. `noise`
     is a structure as Python takes it, or two with a comma between, for rows and columns.
     """
-    rank = _rank(n_components, shape)
+    rank = _rank(n_components, shape, lowest=0 if algorithm == Algorithm.mnpca else 1)
     params = {"robust": True} if robust else {}
     if noise is not None:
         parts = tuple(part.strip() for part in noise.split(","))
@@ -115,20 +116,21 @@ def make_estimator(algorithm, n_components, shape, *, noise=None, prior=None, ro
     return _CLASSES[algorithm]("paper" if rank == "auto" else rank)
 
 
-def _rank(text, shape):
-    """Return "auto" or a number of components that the shape allows."""
+def _rank(text, shape, lowest):
+    """Return "auto", a number of components that the shape allows, or (from 0 on) a share."""
     if text == "auto":
         return "auto"
-    try:
-        rank = int(text)
-    except ValueError:
-        raise DataError(f"-k must be 'auto' or a whole number, got {text!r}.") from None
-    if not 1 <= rank < min(shape):
-        raise DataError(
-            f"-k {rank}: the number of components must lie between 1 and {min(shape) - 1} for a "
-            f"{shape[0]} x {shape[1]} matrix."
-        )
-    return rank
+    with contextlib.suppress(ValueError):
+        rank = float(text)
+        if lowest <= rank < min(shape) and rank.is_integer():
+            return int(rank)
+        if lowest == 0 < rank < 1:
+            return rank
+    share = ", or a share between 0 and 1" if lowest == 0 else ""
+    raise DataError(
+        f"-k must be 'auto' or a whole number between {lowest} and {min(shape) - 1} for a "
+        f"{shape[0]} x {shape[1]} matrix{share}, got {quoted(text)}."
+    )
 
 
 class Fitted(NamedTuple):
