@@ -27,7 +27,7 @@ mpl.use("Agg")
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Sizes of the data on the pages, and those that are as good to see whether the code runs.
-SMALLER = {"300": "90", "200": "45"}
+SMALLER = {"300": "60", "200": "30"}
 #: Modules that are not part of the documented surface and need what is not installed everywhere.
 MODULES = sorted(
     module.name
