@@ -56,12 +56,13 @@ def tested(browser, tmp_path_factory):
         columns=[f"{j:03d} feature".ljust(76, "y") + f"{j:04d}" for j in range(50)],
     )
     folder = tmp_path_factory.mktemp("tested")
-    model = MNPCA(2, noise="graph", random_state=0).fit(frame)
+    model = MNPCA(2, noise="graph", prior="gaussian").fit(frame)
     kinds = np.array([f"kind {j % 3} of a feature, with a name of many words" for j in range(50)])
     write_report(
         model, frame, folder / "report.html", labels=data.labels, column_labels=kinds, source="x"
     )
-    write_comparison(model, MNPCA(3, noise="graph").fit(frame), folder / "comparison.html")
+    other = MNPCA(3, noise="graph", prior="gaussian").fit(frame)
+    write_comparison(model, other, folder / "comparison.html")
     return Page(browser, folder / "report.html", model)
 
 
