@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mnpca.cli._data import load_table
+from mnpca.cli.fit import load_table
 from mnpca.io import DataError
 
 N, P = 12, 4

@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
@@ -10,7 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import on_host
-from mnpca.estimators._edges import item_names, precision_edges, side_precision, side_tests
+from mnpca.estimators._edges import (
+    check_rate,
+    item_names,
+    precision_edges,
+    side_precision,
+    side_tests,
+)
 from mnpca.model.whiteness import correlation_matrix, marchenko_pastur, whiten
 
 __all__ = [
@@ -148,7 +154,7 @@ def network_edges(model: Any, side: Any) -> Edges:
     return Edges(first[order], second[order], entries[order], values[order], size)
 
 
-def shown_rate(model: Any) -> float | None:
+def shown_rate(model: Any, fdr: float = SHOWN_RATE) -> float | None:
     """Return the false discovery rate of the network to show, None where there are no tests.
 
     Examples
@@ -159,7 +165,7 @@ def shown_rate(model: Any) -> float | None:
     >>> mnpca.diagnostics.shown_rate(model) is None  # MNPCA tests its edges, others do not
     True
     """
-    return None if getattr(model, "edge_tests_", None) is None else SHOWN_RATE
+    return None if getattr(model, "edge_tests_", None) is None else check_rate(fdr)
 
 
 def tested_edges(model: Any, side: Any, fdr: float | None) -> Edges:
@@ -298,6 +304,22 @@ def force_layout(
     return places / max(float(np.abs(places).max()), 1e-12)
 
 
+def drawing(first: Any, second: Any) -> tuple[IntArray, FloatArray, IntArray, IntArray]:
+    """Return the items that edges join, their places, and the edges' ends among these items."""
+    nodes, ends = np.unique(np.concatenate([first, second]), return_inverse=True)
+    first, second = ends[: len(first)], ends[len(first) :]
+    return nodes, force_layout(first, second, len(nodes)), first, second
+
+
+def joined_order(edges: Edges, community: IntArray, labels: Any) -> tuple[IntArray, IntArray]:
+    """Return the joined items in `network_order`, and the place of each item among them."""
+    order = network_order(community, labels)
+    order = order[edges.degree()[order] > 0]
+    place = np.zeros(edges.n_items, dtype=int)
+    place[order] = np.arange(len(order))
+    return order, place
+
+
 def training_view(model: Any, X: Any) -> tuple[Any, FloatArray]:
     """Return a model and its training matrix in NumPy, completed and without covariate effects.
 
@@ -424,6 +446,56 @@ def correlations(matrix: FloatArray) -> Correlations:
 def _pairs(matrix: FloatArray) -> FloatArray:
     """Correlations of all pairs of rows."""
     return correlation_matrix(matrix)[np.triu_indices(len(matrix), k=1)]
+
+
+def residual_correlations(model: Any, X: Any) -> tuple[Correlations, Correlations]:
+    """Return signs of correlation in the residual of a `training_view`, plain and whitened."""
+    residual = X - model.denoise()
+    whitened = whiten(residual, model.row_precision_, model.col_precision_)
+    return correlations(residual), correlations(whitened)
+
+
+class Histograms(NamedTuple):
+    """Densities of two samples, and that of white noise on a finer grid."""
+
+    bins: FloatArray
+    before: FloatArray
+    after: FloatArray
+    at: FloatArray
+    law: FloatArray
+
+
+def histograms(before: Correlations, after: Correlations, kind: str) -> Histograms:
+    """Return histograms of ``"singular values"`` or of the pairs of ``"rows"`` or ``"columns"``.
+
+    White noise has singular values by the Marchenko-Pastur law, and correlations that are normal
+    with variance one over the length of the rows or columns. Values beyond the picture count in
+    its last bars.
+    """
+    shape = after.shape
+    if kind == "singular values":
+        samples = before.singular_values, after.singular_values
+        edge = float(np.sum(np.sqrt(shape)))
+        top = min(1.05 * max(samples[0][0], samples[1][0], edge), 2.5 * edge)
+        bins = np.linspace(0, top, int(np.clip(len(samples[1]) // 5, 10, 60)) + 1)
+        at = np.linspace(0, top, 181)
+        law = marchenko_pastur(at, shape)
+    elif kind in ("rows", "columns"):
+        name = f"{kind.removesuffix('s')}_correlations"
+        samples = getattr(before, name), getattr(after, name)
+        spread = 1 / np.sqrt(shape[1] if kind == "rows" else shape[0])
+        limit = min(1.0, 8 * spread)
+        bins, at = np.linspace(-limit, limit, 61), np.linspace(-limit, limit, 121)
+        law = np.exp(-((at / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
+    else:
+        raise ValueError(f'kind must be "singular values", "rows" or "columns", got {kind!r}.')
+    heights = [
+        np.histogram(np.clip(values, bins[0], bins[-1]), bins, density=True)[0]
+        if len(values)
+        else np.zeros(len(bins) - 1)
+        for values in samples
+    ]
+    return Histograms(bins, heights[0], heights[1], at, law)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import mnpca
 from mnpca.datasets import make_paper_small
 
+QUICK = ("--noise", "diagonal", "--prior", "gaussian")
 FILES = {
     ".mnpca-files",
     "scores.csv",
@@ -22,12 +24,14 @@ FILES = {
 }
 
 
-def test_fit_writes_everything(run, csv, frame, tmp_path):
-    result = run("fit", csv, "-k", 2, "--labels", "group", "-o", "out")
-    assert result.code == 0, result.err
-    assert "rank 2" in result.out
-    assert "out" in result.out
-    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+def test_fit_writes_everything(results, out, frame, tmp_path):
+    printed = results[1]
+    assert "rank 2" in printed
+    assert "Results in" in printed
+    assert {path.name for path in out.iterdir()} == FILES | {
+        "row_graph.graphml",
+        "col_graph.graphml",
+    }
     model = mnpca.load(tmp_path / "out" / "model.mnpca")
     values = frame.drop(columns="group")
     scores = pd.read_csv(tmp_path / "out" / "scores.csv")
@@ -54,22 +58,27 @@ def test_fit_writes_everything(run, csv, frame, tmp_path):
 def test_tables_of_edges_have_an_error_rate(run, tmp_path):
     data = make_paper_small(c=64, seed=0, n_samples=100, n_features=60, density=0.05)
     pd.DataFrame(data.Y).to_csv(tmp_path / "net.csv")
-    assert run("fit", "net.csv", "-k", 2, "-o", "out", "--prior", "gaussian").code == 0
+    wide = ("--fdr", 0.3, "--graphml", "--prior", "gaussian")
+    assert run("fit", "net.csv", "-k", 2, "-o", "out", *wide).code == 0
     model = mnpca.load(tmp_path / "out" / "model.mnpca")
+    document = json.loads((tmp_path / "out" / "report.json").read_text())
     for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
         edges = pd.read_csv(tmp_path / "out" / f"{name}.csv")
-        table = model.edges(side)
-        assert len(edges) == len(table) > 2
+        table = model.edges(side, fdr=0.3)
+        assert len(edges) == len(table) > len(model.edges(side)) > 2
         assert edges.columns[-3:].tolist() == ["standard_error", "p", "q"]
         assert edges["partial_correlation"].abs().is_monotonic_decreasing
         np.testing.assert_allclose(edges["q"].sort_values(), table["q"].sort_values())
+        graph = nx.read_graphml(tmp_path / "out" / f"{name}.graphml")
+        assert graph.number_of_edges() == document["networks"][side]["n_edges"] == len(table)
+        assert document["networks"][side]["max_rate"] == 0.3
     report = (tmp_path / "out" / "report.html").read_text()
-    assert "The false discovery rate of this network is 5%" in report
-    assert "(false discovery rate 5%)" in report
+    assert "The false discovery rate of this network is 30%" in report
+    assert "(false discovery rate 30%)" in report
+    assert "--fdr must be above 0" in run("fit", "net.csv", "--fdr", 2, "-o", "none").err
 
 
-def test_fit_is_the_library_s_fit(run, csv, frame, tmp_path):
-    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
+def test_fit_is_the_library_s_fit(out, frame, tmp_path):
     ours = mnpca.MNPCA(2, random_state=0).fit(frame.drop(columns="group"))
     stored = mnpca.load(tmp_path / "out" / "model.mnpca")
     np.testing.assert_allclose(stored.components_, ours.components_, rtol=1e-8)
@@ -84,7 +93,7 @@ def test_other_algorithms(run, csv, tmp_path, algorithm):
 
 
 def test_automatic_rank_json_and_default_folder(run, csv, tmp_path):
-    result = run("fit", csv, "--labels", "group", "--json")
+    result = run("fit", csv, "--labels", "group", "--json", "--prior", "gaussian")
     assert result.code == 0, result.err
     summary = json.loads(result.out)
     assert summary["output"] == "data-mnpca"
@@ -93,7 +102,7 @@ def test_automatic_rank_json_and_default_folder(run, csv, tmp_path):
 
 
 def test_left_out_columns_are_reported(run, csv, tmp_path):
-    result = run("fit", csv, "-k", 1, "-o", "out")
+    result = run("fit", csv, "-k", 1, "-o", "out", *QUICK)
     assert "left out: 'group'" in result.out
     assert "left out: &#39;group&#39;" in (tmp_path / "out" / "report.html").read_text()
 
@@ -101,17 +110,20 @@ def test_left_out_columns_are_reported(run, csv, tmp_path):
 def test_a_probable_label_is_pointed_out(run, frame, tmp_path):
     numeric = frame["group"].str[-1].astype(int)
     frame.assign(group=numeric).to_csv(tmp_path / "numeric.csv")
-    assert "if it is a label, pass --labels" in run("fit", "numeric.csv", "-k", 1).out
+    assert "if it is a label, pass --labels" in run("fit", "numeric.csv", "-k", 1, *QUICK).out
 
 
 def test_scale_gives_a_model_in_the_units_of_the_data(run, frame, tmp_path):
     stretched = frame.drop(columns="group")
     stretched.iloc[:, :5] *= 1000
     stretched.to_csv(tmp_path / "stretched.csv")
-    assert run("fit", "stretched.csv", "-k", 2, "--scale", "-o", "out").code == 0
+    assert (
+        run("fit", "stretched.csv", "-k", 2, "--scale", "-o", "out", "--prior", "gaussian").code
+        == 0
+    )
     model = mnpca.load(tmp_path / "out" / "model.mnpca")
     scaled = stretched / stretched.to_numpy().std(axis=0)
-    same = mnpca.MNPCA(2, random_state=0).fit(scaled)
+    same = mnpca.MNPCA(2, prior="gaussian", random_state=0).fit(scaled)
     np.testing.assert_allclose(model.transform(stretched), same.transform(scaled), rtol=1e-8)
     np.testing.assert_allclose(
         model.denoise(), same.denoise() * stretched.to_numpy().std(axis=0), rtol=1e-8
@@ -128,14 +140,14 @@ def test_scale_gives_a_model_in_the_units_of_the_data(run, frame, tmp_path):
 
 def test_transpose(run, frame, tmp_path):
     frame.drop(columns="group").T.to_csv(tmp_path / "t.csv")
-    assert run("fit", "t.csv", "-k", 2, "--transpose", "-o", "out").code == 0
+    assert run("fit", "t.csv", "-k", 2, "--transpose", "-o", "out", *QUICK).code == 0
     scores = pd.read_csv(tmp_path / "out" / "scores.csv")
     assert scores["name"].tolist() == frame.index.tolist()
 
 
 def test_constant_columns_can_be_dropped(run, frame, tmp_path):
     frame.drop(columns="group").assign(same=1.0).to_csv(tmp_path / "c.csv")
-    result = run("fit", "c.csv", "-k", 2, "--drop-constant", "-o", "out")
+    result = run("fit", "c.csv", "-k", 2, "--drop-constant", "-o", "out", *QUICK)
     assert result.code == 0, result.err
     assert "constant column left out: 'same'" in result.out
 
@@ -144,7 +156,7 @@ def test_repeated_and_formula_names(run, frame, tmp_path):
     odd = frame.drop(columns="group")
     odd.columns = ["=1+1", "twice", "twice", "@x", *odd.columns[4:]]
     odd.to_csv(tmp_path / "odd.csv")
-    result = run("fit", "odd.csv", "-k", 2, "-o", "out", "--graphml")
+    result = run("fit", "odd.csv", "-k", 2, "-o", "out", "--graphml", *QUICK)
     assert result.code == 0, result.err
     assert "'twice'" in result.out
     names = pd.read_csv(tmp_path / "out" / "components.csv")["name"].tolist()
@@ -152,10 +164,7 @@ def test_repeated_and_formula_names(run, frame, tmp_path):
     assert run("transform", "out", "odd.csv", "-o", "new.csv").code == 0
 
 
-def test_graphml_can_be_read_again(run, csv, tmp_path):
-    import networkx as nx
-
-    assert run("fit", csv, "-k", 2, "--labels", "group", "--graphml", "-o", "out").code == 0
+def test_graphml_can_be_read_again(out, tmp_path):
     graph = nx.read_graphml(tmp_path / "out" / "col_graph.graphml")
     model = mnpca.load(tmp_path / "out" / "model.mnpca")
     assert graph.number_of_nodes() == 20
@@ -165,8 +174,7 @@ def test_graphml_can_be_read_again(run, csv, tmp_path):
     assert "community" in graph.nodes["0"]
 
 
-def test_transform_matches_columns_by_name(run, csv, frame, tmp_path):
-    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
+def test_transform_matches_columns_by_name(run, out, frame, tmp_path):
     shuffled = frame.drop(columns="group").iloc[:7, ::-1].assign(extra=1.0)
     shuffled.to_csv(tmp_path / "new.csv")
     result = run("transform", "out", "new.csv")
@@ -184,9 +192,8 @@ def test_transform_matches_columns_by_name(run, csv, frame, tmp_path):
     )
 
 
-def test_report_is_rendered_again(run, csv, tmp_path):
-    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out").code == 0
-    page = tmp_path / "out" / "report.html"
+def test_report_is_rendered_again(run, out):
+    page = out / "report.html"
     before = page.read_text()
     page.unlink()
     assert run("report", "out").code == 0
@@ -200,6 +207,7 @@ def test_labels_of_columns_reach_the_report(run, csv, frame, tmp_path):
     (tmp_path / "kinds.csv").write_text("\n".join(["name;kind", *rows]))
     (tmp_path / "other.csv").write_text("name,kind\nnobody,even\n")
     fit = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--noise", "graph")
+    fit += ("--prior", "gaussian")
     refused = run(*fit, "--column-labels", "other.csv")
     assert refused.code == 2
     assert "names no column of the data; it needs two columns" in refused.err
@@ -209,23 +217,22 @@ def test_labels_of_columns_reach_the_report(run, csv, frame, tmp_path):
     assert network["ordered_by"] == "label"
 
 
-def test_two_fits_are_compared(run, csv, tmp_path):
-    for rank in (2, 3):
-        fit = ("fit", csv, "-k", rank, "--labels", "group", "-o", f"rank{rank}")
-        assert run(*fit).code == 0
-    shown = run("report", "rank2", "rank3", "--json")
+def test_two_fits_are_compared(run, csv, out, tmp_path):
+    assert run("fit", csv, "-k", 3, "--labels", "group", "-o", "rank3", *QUICK).code == 0
+    shown = run("report", "out", "rank3", "--json")
     assert shown.code == 0
     page = tmp_path / "rank3" / "comparison.html"
     assert json.loads(shown.out)["report"].endswith("comparison.html")
-    assert "rank2 and rank3" in page.read_text()
+    assert "out and rank3" in page.read_text()
     assert "no counterpart" in page.read_text()
-    refused = run("report", "rank2", "nowhere")
+    refused = run("report", "out", "nowhere")
     assert refused.code == 2
     assert "not a folder that mnpca fit wrote" in refused.err
 
 
 def test_overwrite_and_checkpoint(run, csv, tmp_path):
     arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--checkpoint", "c.ckpt")
+    arguments += QUICK
     assert run(*arguments).code == 0
     first = pd.read_csv(tmp_path / "out" / "scores.csv")
     assert (tmp_path / "c.ckpt").exists()

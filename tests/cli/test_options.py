@@ -30,6 +30,14 @@ def test_noise_robust_and_seed_are_python_s(run, csv, frame, tmp_path):
     assert "--noise belongs to the algorithm mnpca" in result.err
 
 
+def test_ranks_are_python_s():
+    from mnpca.cli.app import Algorithm
+    from mnpca.cli.fit import make_estimator
+
+    for text, rank in (("0", 0), ("3", 3), ("0.9", 0.9), ("auto", "auto")):
+        assert make_estimator(Algorithm.mnpca, text, (9, 9)).n_components == rank
+
+
 def test_a_pair_of_noises_is_passed_on():
     from mnpca.cli.app import Algorithm
     from mnpca.cli.fit import make_estimator
@@ -171,8 +179,7 @@ def test_messages_count_rows_as_the_file_does(run, tmp_path):
     assert "first in row 15, column 'b'" in run("fit", "data.csv").err
 
 
-def test_transform_replaces_nothing_unasked(run, csv, tmp_path):
-    assert run("fit", csv, "-k", 2, "--labels", "group", "-o", "out", *QUICK).code == 0
+def test_transform_replaces_nothing_unasked(run, csv, out, tmp_path):
     (tmp_path / "mine.csv").write_text("precious")
     result = run("transform", "out", csv, "-o", "mine.csv")
     assert result.code == 2

@@ -5,6 +5,8 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 import mnpca
 
 PAGE = Path(__file__).parents[2] / "docs" / "api.md"
@@ -71,6 +73,17 @@ def test_every_public_name_has_an_example():
         and not re.search(r"Examples\n-+\n>>> ", inspect.getdoc(item))
     ]
     assert not without
+
+
+def test_every_option_of_the_commands_is_on_their_page():
+    typer = pytest.importorskip("typer")
+    from mnpca.cli.app import app
+
+    page = PAGE.with_name("command_line.md").read_text(encoding="utf-8")
+    commands = typer.main.get_command(app).commands
+    assert commands.keys() == {"fit", "transform", "report", "demo"}
+    options = {option for each in commands.values() for p in each.params for option in p.opts}
+    assert not {o for o in options if o.startswith("--") and f"`{o}" not in page}
 
 
 def test_every_method_of_an_estimator_is_shown():

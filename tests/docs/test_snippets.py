@@ -27,7 +27,7 @@ mpl.use("Agg")
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Sizes of the data on the pages, and those that are as good to see whether the code runs.
-SMALLER = {"300": "90", "200": "45"}
+SMALLER = {"300": "90", "200": "45", "240": "120"}
 #: Modules that are not part of the documented surface and need what is not installed everywhere.
 MODULES = sorted(
     module.name
@@ -52,7 +52,7 @@ def skip_without_extras(name):
 
 def use_small_data(monkeypatch):
     """Give `make_paper_small` the smaller sizes."""
-    rows, columns = map(int, SMALLER.values())
+    rows, columns = int(SMALLER["300"]), int(SMALLER["200"])
     small = functools.partial(
         mnpca.datasets._matrices.make_paper_small, n_samples=rows, n_features=columns, density=0.04
     )
@@ -90,7 +90,10 @@ def test_python_blocks_run(page, monkeypatch):
     space = {} if page.name in ("README.md", "tutorial.md") else reference_names()
     if page.name != "README.md":  # the first that a user runs: as it stands
         use_small_data(monkeypatch)
-        code = [re.sub(r"\b(300|200)\b", lambda size: SMALLER[size[0]], each) for each in code]
+        code = [
+            re.sub(rf"\b({'|'.join(SMALLER)})\b", lambda size: SMALLER[size[0]], each)
+            for each in code
+        ]
     with warnings.catch_warnings():
         if page.name != "README.md":  # small data may not settle
             warnings.simplefilter("ignore", ConvergenceWarning)

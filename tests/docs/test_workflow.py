@@ -1,5 +1,6 @@
 """What is said twice about the project is said alike: workflow and Makefile, recipe and package."""
 
+import html
 import re
 import runpy
 import tomllib
@@ -89,6 +90,12 @@ def test_the_citation_has_the_version():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["version"] == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]
+
+
+def test_the_badges_say_what_the_package_says():
+    picture = (ROOT / "docs/_static/badges.svg").read_text()
+    said = [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)", picture)]
+    assert said == ["license", PROJECT["license"], "Python", PROJECT["requires-python"]]
 
 
 def test_what_the_pages_link_to_is_there():

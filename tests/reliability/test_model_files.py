@@ -1,23 +1,19 @@
 """Model files of every estimator: all of it comes back, and nothing foreign gets in."""
 
-import copy
-import json
 import os
 import warnings
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from tests.reliability.shared import fitted, make, report_of, sample
 
 import mnpca
-from mnpca.persistence import ModelFileError, fingerprint
+from mnpca.persistence import fingerprint
 from mnpca.report import load_content, render, save_content, write_report
 
 PINNED = Path(__file__).parent.parent / "data"
@@ -78,40 +74,6 @@ def test_a_subclass_is_not_saved_as_its_parent(tmp_path):
         Mine(n_components=1).fit(sample()).save(tmp_path / "m")
 
 
-def alter(path, change):
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    document = json.loads(members["document.json"])
-    content = dict(document["content"]["items"])
-    change(content)
-    document["content"]["items"] = [list(item) for item in content.items()]
-    members["document.json"] = json.dumps(document).encode()
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda c: c.update({"class": "os.system"}), "not a model of this version"),
-        (lambda c: c.update({"class": ["MNPCA"]}), "not a model of this version"),
-        (lambda c: c["params"]["items"].append(["evil", 1]), "unknown parameters"),
-        (lambda c: c["attributes"]["items"].append(["transform", 1]), "replace a part"),
-        (lambda c: c["attributes"]["items"].append(["__class__", 1]), "replace a part"),
-        (lambda c: c["attributes"]["items"].append(["n_components", 1]), "replace a part"),
-        (lambda c: c["attributes"]["items"].append(["a b", 1]), "no attribute name"),
-        (lambda c: c["attributes"].update(items=[]), "not fitted"),
-        (lambda c: c.pop("params"), "does not describe a fitted model"),
-    ],
-)
-def test_a_file_cannot_replace_parts_of_the_class(change, message, tmp_path):
-    mnpca.GeneralizedPCA(n_components=1).fit(sample()).save(tmp_path / "m")
-    alter(tmp_path / "m", change)
-    with pytest.raises(ModelFileError, match=message):
-        mnpca.load(tmp_path / "m")
-
-
 @pytest.mark.parametrize("path", sorted(PINNED.glob("*.mnpca")), ids=lambda path: path.stem)
 def test_files_of_earlier_versions_keep_loading(path):
     """`schema1-NAME.mnpca` were written by version 0.1 from sample(12, 5)."""
@@ -131,83 +93,6 @@ def test_a_file_of_every_estimator_is_pinned():
     from mnpca.estimators._files import MODELS
 
     assert {path.stem for path in PINNED.glob("*.mnpca")} == {f"schema1-{m}" for m in MODELS}
-
-
-def set_at(index, value):
-    def change(array):
-        array = array.copy()
-        array[index] = value
-        return array
-
-    return change
-
-
-def negative(matrix):
-    return -matrix
-
-
-def transposed(matrix):
-    return matrix.T.copy()
-
-
-#: (estimator, attribute, how it is altered, words of the reason)
-TAMPERINGS = [
-    ("MNPCA", "components_", set_at((0, 0), np.nan), "not finite"),
-    ("MNPCA", "components_", transposed, r"shape \(10, 2\)"),
-    ("MNPCA", "components_", lambda c: 3 * c, "not orthonormal"),
-    ("MNPCA", "components_", lambda c: c[:, ::-1].copy(), "not orthonormal"),
-    ("MNPCA", "components_", lambda c: c[:1], "with 1 for 2"),
-    ("MNPCA", "components_", lambda c: c.astype(complex), "not real numbers"),
-    ("MNPCA", "components_", lambda c: c.astype(str), "not real numbers"),
-    ("MNPCA", "singular_values_", negative, "is negative"),
-    ("MNPCA", "mean_", set_at(0, np.inf), "not finite"),
-    ("MNPCA", "mean_", lambda m: m[:-1], "shape"),
-    ("MNPCA", "row_precision_", negative, "not positive definite"),
-    ("MNPCA", "row_precision_", lambda a: a[:5][:, :5], "shape"),
-    ("MNPCA", "col_precision_", lambda b: b + 0.1 * sp.eye_array(10, k=1), "not symmetric"),
-    ("MNPCA", "col_precision_", lambda b: sp.csr_array(np.ones((10, 10))), "not positive def"),
-    ("MNPCA", "low_rank_", lambda f: type(f)(f.right, f.left), "shape"),
-    ("MNPCA", "low_rank_", lambda f: type(f)(f.left * np.nan, f.right), "not finite"),
-    ("MNPCA", "signal_variance_", lambda f: type(f)(f.left, f.right[:3]), "shape"),
-    ("MNPCA", "score_covariance_", negative, "not a covariance"),
-    ("MNPCA", "noise_variance_", lambda v: -v, "negative"),
-    ("MNPCA", "noise_variance_", lambda v: 0.0, "not positive"),
-    ("MNPCA", "n_features_in_", lambda p: p + 1, "shape"),
-    ("MNPCA", "n_components_", lambda k: "two", "with 2 for two"),
-    ("MNPCA", "feature_names_in_", lambda n: n[:4], "feature_names_in_"),
-    ("MNPCA", "mean_", lambda m: None, "mean_"),
-    ("LikelihoodMNPCA", "col_precision_", lambda b: b * np.nan, "not finite"),
-    ("WassersteinMNPCA", "components_", lambda c: c[0], "1 axes"),
-    ("GeneralizedPCA", "row_precision_", negative, "not positive semi-definite"),
-    ("SparsePrecision", "precision_", negative, "not positive definite"),
-    ("SparsePrecision", "covariance_", set_at((1, 1), np.nan), "not finite"),
-]
-
-
-@pytest.fixture(scope="module")
-def quick_fits():
-    X = frame(sample())
-    return {name: make(name).fit(X) for name in {case[0] for case in TAMPERINGS}}
-
-
-@pytest.mark.parametrize(("name", "attribute", "change", "reason"), TAMPERINGS)
-def test_altered_numbers_are_refused(quick_fits, tmp_path, name, attribute, change, reason):
-    model = copy.copy(quick_fits[name])
-    setattr(model, attribute, change(getattr(model, attribute)))
-    model.save(tmp_path / "m")
-    with pytest.raises(ModelFileError, match=reason):
-        mnpca.load(tmp_path / "m")
-
-
-def test_altered_arrays_with_three_axes_are_refused(tmp_path):
-    folding = mnpca.load(PINNED / "schema1-DimensionFoldingPCA.mnpca")
-    folding.row_components_ = folding.row_components_.T.copy()
-    tensor = mnpca.load(PINNED / "schema1-TensorMNPCA.mnpca")
-    tensor.precisions_ = [-tensor.precisions_[0], tensor.precisions_[1]]
-    for model, reason in ((folding, "row_components_"), (tensor, "not positive definite")):
-        model.save(tmp_path / "m")
-        with pytest.raises(ModelFileError, match=reason):
-            mnpca.load(tmp_path / "m")
 
 
 def assert_same_report(model, again, X, folder):

@@ -18,8 +18,8 @@ MASKED = np.ma.array(np.where(np.isnan(HOLES), 1e3, X), mask=np.isnan(HOLES))
 CUBE = np.stack([X, X[::-1] + 1, 2 * X])
 
 
-def several(model="MNPCA", **params):
-    return getattr(mnpca, model)(**({"n_components": 2} | params))
+def several():
+    return mnpca.MNPCA(2, noise="diagonal", prior="gaussian")
 
 
 REFUSED = {

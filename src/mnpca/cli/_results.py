@@ -12,7 +12,14 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
-from mnpca.diagnostics import item_names, learned_groups, named_rows, shown_rate, tested_edges
+from mnpca.diagnostics import (
+    SHOWN_RATE,
+    item_names,
+    learned_groups,
+    named_rows,
+    shown_rate,
+    tested_edges,
+)
 from mnpca.interop.networkx import write_graphml
 from mnpca.io import write_csv
 from mnpca.report import collect, render, save_content, write_text
@@ -35,6 +42,7 @@ def export(
     source,
     algorithm,
     column_labels=None,
+    fdr=SHOWN_RATE,
     scaled=False,
     graphml=False,
 ):
@@ -46,6 +54,7 @@ def export(
         labels=table.labels,
         label_name=table.label_name,
         column_labels=column_labels,
+        fdr=fdr,
         scaled=scaled,
         source=Path(source).name,
         notes=notes,
@@ -64,9 +73,9 @@ def export(
     loadings, learned = np.asarray(model.components_).T, learned_columns(model, "columns")
     write_factor(folder / "components.csv", columns, loadings, {}, learned)
     for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
-        write_graph(folder / f"{name}.csv", model, side)
+        write_graph(folder / f"{name}.csv", model, side, shown_rate(model, fdr))
         if graphml:
-            write_graphml(model, side, folder / f"{name}.graphml", fdr=shown_rate(model))
+            write_graphml(model, side, folder / f"{name}.graphml", fdr=shown_rate(model, fdr))
     if getattr(model, "completed_", None) is not None:
         completed = zip(("completed", "completed_std"), model.impute(return_std=True), strict=True)
         for name, matrix in completed:
@@ -98,14 +107,14 @@ def learned_columns(model, side):
     return columns
 
 
-def write_graph(path, model, side):
+def write_graph(path, model, side, rate):
     """Write the edges of a noise network, the strongest first.
 
     Positions (from 1) stand beside the names, because names may repeat. Where the model has tests,
-    the edges are those with the false discovery rate `shown_rate`; otherwise they are the fit's,
-    and standard error, p and q are empty.
+    the edges are those with the false discovery rate `rate`; otherwise they are the fit's, and
+    standard error, p and q are empty.
     """
-    names, edges = item_names(model, side), tested_edges(model, side, shown_rate(model))
+    names, edges = item_names(model, side), tested_edges(model, side, rate)
     header = ["precision", "partial_correlation", "standard_error", "p", "q"]
     values = [getattr(edges, name) for name in header]
     columns = [[""] * len(edges) if each is None else each.tolist() for each in values]

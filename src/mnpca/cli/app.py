@@ -4,7 +4,7 @@ import functools
 from enum import StrEnum
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,59 +45,44 @@ class Algorithm(StrEnum):
     wasserstein = "wasserstein"
 
 
-def argument(metavar, help):
-    """Return an argument without a default to show."""
-    return typer.Argument(metavar=metavar, help=help, show_default=False)
+def argument(kind: Any, metavar, help):
+    """Return the type of an argument without a default to show."""
+    return Annotated[kind, typer.Argument(metavar=metavar, help=help, show_default=False)]
 
 
-def flag(name, help, **panel):
-    """Return a switch; without a metavar some versions of typer show it as taking a value."""
-    return typer.Option(name, metavar="", help=help, **panel)
+def flag(name, help, **more):
+    """Return the type of a switch; some versions of typer show one without metavar as a value."""
+    return Annotated[bool, typer.Option(name, metavar="", help=help, **more)]
 
 
-def value(*names, help, **panel):
-    """Return an option that takes a value, named last, and has no default to show."""
-    *names, metavar = names
-    return typer.Option(*names, metavar=metavar, help=help, show_default=False, **panel)
+def value(kind: Any, names, help, *, default=False, **more):
+    """Return the type of an option: its names and what it takes, as they are typed.
+
+    `default` shows the option's default in the help.
+    """
+    *names, metavar = names.split()
+    option = typer.Option(*names, metavar=metavar, help=help, show_default=default, **more)
+    return Annotated[kind if default else kind | None, option]
 
 
 READING = {"rich_help_panel": "How to read the file"}
 
-Json = Annotated[bool, flag("--json", "Print the summary as JSON, for programs; no progress.")]
-Debug = Annotated[bool, flag("--debug", "Show a traceback if something fails.")]
-Overwrite = Annotated[bool, flag("--overwrite", "Replace what an earlier run wrote.")]
-RowCovariates = Annotated[
-    Path | None, value("--row-covariates", "FILE", help="Table of known covariates of the rows.")
-]
-Transpose = Annotated[
-    bool, flag("--transpose", "The file has features in rows and samples in columns.", **READING)
-]
-Index = Annotated[
-    str | None, value("--index", "COLUMN", help="Column that names the rows.", **READING)
-]
-Drop = Annotated[
-    list[str] | None,
-    value("--drop", "COLUMN", help="Leave a column out; may be repeated.", **READING),
-]
-Decimal = Annotated[
-    str, typer.Option("--decimal", metavar="MARK", help="Decimal mark, . or ,", **READING)
-]
-Strip = Annotated[
-    list[str] | None,
-    value(
-        "--strip",
-        "TEXT",
-        help="Remove a text from cells: %, a unit, the mark of thousands; may be repeated.",
-        **READING,
-    ),
-]
-Na = Annotated[
-    list[str] | None,
-    value("--na", "TEXT", help="Cells that stand for a missing value.", **READING),
-]
-Encoding = Annotated[
-    str | None, value("--encoding", "NAME", help="Encoding; the usual ones are seen.", **READING)
-]
+Json = flag("--json", "Print the summary as JSON, for programs; no progress.")
+Debug = flag("--debug", "Show a traceback if something fails.")
+Overwrite = flag("--overwrite", "Replace what an earlier run wrote.")
+RowCovariates = value(Path, "--row-covariates FILE", "Table of known covariates of the rows.")
+Index = value(str, "--index COLUMN", "Column that names the rows.", **READING)
+Drop = value(list[str], "--drop COLUMN", "Leave a column out; may be repeated.", **READING)
+Decimal = value(str, "--decimal MARK", "Decimal mark, . or ,", default=True, **READING)
+Strip = value(
+    list[str],
+    "--strip TEXT",
+    "Remove a text from cells: %, a unit, the mark of thousands; may be repeated.",
+    **READING,
+)
+Na = value(list[str], "--na TEXT", "Cells that stand for a missing value.", **READING)
+Encoding = value(str, "--encoding NAME", "Encoding; the usual ones are seen.", **READING)
+Transpose = flag("--transpose", "The file has features in rows and samples in columns.", **READING)
 
 
 def _print_version(wanted: bool):
@@ -108,96 +93,72 @@ def _print_version(wanted: bool):
 
 @app.callback()
 def _options(
-    version: Annotated[
-        bool,
-        flag("--version", "Show the version.", callback=_print_version, is_eager=True),
-    ] = False,
+    version: flag("--version", "Show the version.", callback=_print_version, is_eager=True) = False,
 ):
     """Split a matrix into a low-rank signal and correlated noise."""
 
 
 @command
 def fit(
-    data: Annotated[
-        Path, argument("DATA", "CSV, TSV, XLSX, Parquet, NPY, NPZ, MTX or H5AD file, also .gz.")
-    ],
-    n_components: Annotated[
+    data: argument(Path, "DATA", "CSV, TSV, XLSX, Parquet, NPY, NPZ, MTX or H5AD file, also .gz."),
+    n_components: value(
         str,
-        typer.Option("--components", "-k", metavar="N", help="Number of components, or 'auto'."),
-    ] = "auto",
-    algorithm: Annotated[
+        "--components -k N",
+        "Number of components, or 'auto'; 0.9 keeps 90% of the signal's squares.",
+        default=True,
+    ) = "auto",
+    algorithm: value(
         Algorithm,
-        typer.Option(metavar="NAME", help="MNPCA, or the paper's 'likelihood' or 'wasserstein'."),
-    ] = Algorithm.mnpca,
-    noise: Annotated[
-        str | None,
-        value(
-            "--noise",
-            "KIND",
-            help="'auto', 'graph', 'diagonal' or 'identity'; two with a comma for rows, columns.",
-        ),
-    ] = None,
-    prior: Annotated[
-        str | None,
-        value(
-            "--prior",
-            "KIND",
-            help="What scores and loadings are drawn from: 'auto', 'gaussian' or 'mixture'.",
-        ),
-    ] = None,
-    robust: Annotated[bool, flag("--robust", "Leave single outlying entries out.")] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random start.")] = 0,
-    scale: Annotated[bool, flag("--scale", "Scale columns to unit variance for the fit.")] = False,
-    drop_constant: Annotated[bool, flag("--drop-constant", "Leave constant columns out.")] = False,
+        "--algorithm NAME",
+        "MNPCA, or the paper's 'likelihood' or 'wasserstein'.",
+        default=True,
+    ) = Algorithm.mnpca,
+    noise: value(
+        str,
+        "--noise KIND",
+        "'auto', 'graph', 'diagonal' or 'identity'; two with a comma for rows, columns.",
+    ) = None,
+    prior: value(
+        str,
+        "--prior KIND",
+        "What scores and loadings are drawn from: 'auto', 'gaussian' or 'mixture'.",
+    ) = None,
+    robust: flag("--robust", "Leave single outlying entries out.") = False,
+    fdr: value(
+        float, "--fdr RATE", "False discovery rate of the edges that are listed.", default=True
+    ) = 0.05,
+    seed: value(int, "--seed N", "Seed of the random start.", default=True) = 0,
+    scale: flag("--scale", "Scale columns to unit variance for the fit.") = False,
+    drop_constant: flag("--drop-constant", "Leave constant columns out.") = False,
     row_covariates: RowCovariates = None,
-    col_covariates: Annotated[
-        Path | None,
-        value(
-            "--col-covariates",
-            "--column-covariates",
-            "FILE",
-            help="Table of known covariates of the columns.",
-        ),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        value(
-            "--labels",
-            "COLUMN",
-            help="Column with a label per row: shown, not analyzed.",
-            **READING,
-        ),
-    ] = None,
-    column_labels: Annotated[
-        Path | None,
-        value(
-            "--column-labels",
-            "FILE",
-            help="Table of two columns, name and label of a column: colors of their network.",
-        ),
-    ] = None,
+    col_covariates: value(
+        Path,
+        "--col-covariates --column-covariates FILE",
+        "Table of known covariates of the columns.",
+    ) = None,
+    labels: value(
+        str, "--labels COLUMN", "Column with a label per row: shown, not analyzed.", **READING
+    ) = None,
+    column_labels: value(
+        Path,
+        "--column-labels FILE",
+        "Table of two columns, name and label of a column: colors of their network.",
+    ) = None,
     index: Index = None,
-    columns: Annotated[
-        list[str] | None, value("--columns", "COLUMN", help="Use these columns only.", **READING)
-    ] = None,
+    columns: value(list[str], "--columns COLUMN", "Use these columns only.", **READING) = None,
     drop: Drop = None,
     decimal: Decimal = ".",
     strip: Strip = None,
     na: Na = None,
     encoding: Encoding = None,
     transpose: Transpose = False,
-    output: Annotated[
-        Path | None, value("--output", "-o", "OUT", help="Folder for the results.")
-    ] = None,
+    output: value(Path, "--output -o OUT", "Folder for the results.") = None,
     overwrite: Overwrite = False,
-    graphml: Annotated[bool, flag("--graphml", "Also write the networks as GraphML.")] = False,
-    checkpoint: Annotated[
-        Path | None,
-        value("--checkpoint", "FILE", help="Keep the state of a long fit in this file."),
-    ] = None,
-    resume: Annotated[
-        bool, flag("--resume", "Go on from the checkpoint, where it exists.")
-    ] = False,
+    graphml: flag("--graphml", "Also write the networks as GraphML.") = False,
+    checkpoint: value(
+        Path, "--checkpoint FILE", "Keep the state of a long fit in this file."
+    ) = None,
+    resume: flag("--resume", "Go on from the checkpoint, where it exists.") = False,
     json: Json = False,
     debug: Debug = False,
 ):
@@ -215,14 +176,11 @@ def fit(
 
 @command
 def transform(
-    model: Annotated[Path, argument("MODEL", "Model file, or the folder that fit wrote.")],
-    new: Annotated[Path, argument("NEW", "Data file with the same columns.")],
-    output: Annotated[
-        Path | None,
-        value(
-            "--output", "-o", "FILE", help="CSV file for the scores; by default NAME-scores.csv."
-        ),
-    ] = None,
+    model: argument(Path, "MODEL", "Model file, or the folder that fit wrote."),
+    new: argument(Path, "NEW", "Data file with the same columns."),
+    output: value(
+        Path, "--output -o FILE", "CSV file for the scores; by default NAME-scores.csv."
+    ) = None,
     overwrite: Overwrite = False,
     row_covariates: RowCovariates = None,
     index: Index = None,
@@ -247,9 +205,9 @@ def transform(
 
 @command
 def report(
-    out: Annotated[Path, argument("OUT", "Folder that mnpca fit wrote.")],
-    other: Annotated[Path | None, argument("[OTHER]", "Another one, to compare.")] = None,
-    show: Annotated[bool, flag("--open", "Open it in the browser.")] = False,
+    out: argument(Path, "OUT", "Folder that mnpca fit wrote."),
+    other: argument(Path | None, "[OTHER]", "Another one, to compare.") = None,
+    show: flag("--open", "Open it in the browser.") = False,
     json: Json = False,
     debug: Debug = False,
 ):
@@ -267,22 +225,20 @@ def report(
 
 @command
 def demo(
-    output: Annotated[
+    output: value(
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="OUT",
-            help="Folder for the results; those of an earlier demo are replaced.",
-        ),
-    ] = Path("mnpca-demo"),
+        "--output -o OUT",
+        "Folder for the results; those of an earlier demo are replaced.",
+        default=True,
+    ) = Path("mnpca-demo"),
     json: Json = False,
     debug: Debug = False,
 ):
-    """Fit the paper's small data at a hard condition number and write the report.
+    """Fit the paper's small data and handwritten digits, and write their reports.
 
     300 rows in three groups and 200 columns, in noise correlated along two sparse networks with
-    condition number 224.
+    condition number 224. Beside them, in the folder digits, images of handwritten digits: the
+    network of their pixels is the grid of the image, which the table does not hold.
     """
     from mnpca.cli.demo import fit_demo
 

@@ -79,9 +79,11 @@ def read_npz(path: PathLike, reading: Reading) -> Table:
             )
         return Table(
             values,
-            row_names=_npz_names(arrays, "row_names", shapes, n_rows, "row"),
-            column_names=_npz_names(arrays, "column_names", shapes, n_columns, "column"),
-            labels=None if labels is None else _npz_texts(arrays, labels, shapes, n_rows, "row"),
+            row_names=_npz_texts(arrays, "row_names", shapes, n_rows, "row"),
+            column_names=_npz_texts(arrays, "column_names", shapes, n_columns, "column"),
+            labels=None
+            if labels is None
+            else np.array(_npz_texts(arrays, labels, shapes, n_rows, "row")),
             label_name=labels,
         )
 
@@ -132,22 +134,18 @@ def _sparse_values(path: PathLike, arrays: Any) -> FloatArray:
     return check_matrix(matrix.toarray())
 
 
-def _npz_names(
-    arrays: Any, key: str, shapes: dict[str, tuple[int, ...]], length: int, side: str
-) -> list[str] | None:
-    return _npz_texts(arrays, key, shapes, length, side).tolist() if key in shapes else None
-
-
 def _npz_texts(
     arrays: Any, key: str, shapes: dict[str, tuple[int, ...]], length: int, side: str
-) -> Any:
-    """Return an array of texts that must have one for every row or column."""
+) -> list[str] | None:
+    """Return the texts of an array, one for every row or column; None where there is no array."""
+    if key not in shapes:
+        return None
     if shapes[key] != (length,):
         raise DataError(
             f"the array {quoted(key)} does not have one entry for each of the {length} {side}s."
         )
     try:
-        return arrays[key].astype(str)
+        return arrays[key].astype(str).tolist()
     except ValueError as error:  # NumPy's, for a pickle
         raise DataError(
             f"the array {quoted(key)} holds Python objects; save it with .astype(str)."

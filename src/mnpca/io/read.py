@@ -102,33 +102,29 @@ def _look_through(path: PathLike, encoding: str | None) -> tuple[str, list[str],
     The file is read in pieces: binary junk, endless lines and tables beyond the limits end here,
     in bounded memory.
     """
-    if encoding is not None:
+    western = "read as Western text (Windows-1252); if names look wrong, pass --encoding"
+    guesses = (
+        {_by_first_bytes(path): (), "cp1252": (western,)} if encoding is None else {encoding: ()}
+    )
+    for guess, notes in guesses.items():
         try:
-            return encoding, _survey(path, encoding), ()
+            return guess, _survey(path, guess), notes
+        except UnicodeError:
+            continue
         except LookupError:
             raise DataError(
-                f"--encoding {quoted(encoding)} is not known; names are utf-8, utf-16, latin-1, "
+                f"--encoding {quoted(guess)} is not known; names are utf-8, utf-16, latin-1, "
                 "cp1252, ..."
             ) from None
-        except UnicodeError:
-            raise DataError(
-                f"the file is not text in the encoding {quoted(encoding)}; without --encoding the "
-                "usual ones are recognized."
-            ) from None
-    guess = _by_first_bytes(path)
-    try:
-        return guess, _survey(path, guess), ()
-    except UnicodeError:
-        pass
-    try:
-        head = _survey(path, "cp1252")
-    except UnicodeError:
+    if encoding is None:
         raise DataError(
             "not text in an encoding that can be recognized; name it with --encoding, or save the "
             "file as UTF-8."
-        ) from None
-    note = "read as Western text (Windows-1252); if names look wrong, pass --encoding"
-    return "cp1252", head, (note,)
+        )
+    raise DataError(
+        f"the file is not text in the encoding {quoted(encoding)}; without --encoding the usual "
+        "ones are recognized."
+    )
 
 
 def _by_first_bytes(path: PathLike) -> str:

@@ -46,6 +46,11 @@ class ModelFileError(ValueError):
     no model
     """
 
+    def __init__(self, message: str) -> None:
+        # A file may hold megabytes where a name should be.
+        message = " ".join(message.split())
+        super().__init__(message if len(message) < 900 else f"{message[:900]}...")
+
 
 def write_document(
     path: str | os.PathLike[str], kind: str, version: str, content: dict[str, Any]

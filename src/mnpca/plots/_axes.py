@@ -7,11 +7,19 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5e
 MUTED = "#9aa0a6"
 
 
-def axes(ax: Any) -> Any:
-    """Return the given axes, or those of a new figure."""
-    import matplotlib.pyplot as plt
+class Display:
+    """What is drawn keeps its axes and its figure."""
 
-    return plt.subplots(layout="constrained")[1] if ax is None else ax
+    ax_: Any
+    figure_: Any
+
+    def _axes(self, ax: Any) -> Any:
+        """Return the given axes, or those of a new figure."""
+        import matplotlib.pyplot as plt
+
+        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        return self.ax_
 
 
 def count_along(ax: Any, name: str) -> None:

@@ -5,20 +5,18 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca._typing import FloatArray
 from mnpca.diagnostics import (
     Correlations,
     Scree,
-    correlations,
-    marchenko_pastur,
+    histograms,
+    residual_correlations,
     scree,
     training_view,
-    whiten,
 )
-from mnpca.plots._axes import COLORS, MUTED, axes, count_along
+from mnpca.plots._axes import COLORS, MUTED, Display, count_along
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """Objective after each iteration.
 
     Parameters
@@ -55,18 +53,17 @@ class ConvergenceDisplay:
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the history; keyword arguments go to ``Axes.plot``."""
-        ax = axes(ax)
+        ax = self._axes(ax)
         number = np.arange(1, len(self.objective) + 1)
         options = {"color": COLORS[0], "marker": "o", "ms": 4, **kwargs}
         ax.plot(number, self.objective, **options)
         count_along(ax, "iteration")
         ax.set_ylabel("objective")
         ax.set_title("converged" if self.converged else "not converged")
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-class SelectionDisplay:
+class SelectionDisplay(Display):
     """Scree of the data before and after whitening, with the noise edge and the chosen rank.
 
     Parameters
@@ -99,7 +96,7 @@ class SelectionDisplay:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the two screes; the edge of the noise is 1."""
-        ax = axes(ax)
+        ax = self._axes(ax)
         number = np.arange(1, len(self.scree.generalized) + 1)
         ax.plot(number, self.scree.plain, "o-", color=MUTED, ms=4, lw=1, label="PCA")
         ax.plot(
@@ -119,11 +116,10 @@ class SelectionDisplay:
         ax.set_ylabel("singular value / noise edge")
         ax.set_ylim(bottom=0)
         ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-class WhitenessDisplay:
+class WhitenessDisplay(Display):
     """Correlations and singular values of the residual, plain and whitened.
 
     Parameters
@@ -153,10 +149,7 @@ class WhitenessDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any) -> Self:
         """Take the residual of the training data X from a fitted estimator."""
-        model, X = training_view(estimator, X)
-        residual = X - model.denoise()
-        whitened = whiten(residual, model.row_precision_, model.col_precision_)
-        return cls(correlations(residual), correlations(whitened))
+        return cls(*residual_correlations(*training_view(estimator, X)))
 
     def plot(self, ax: Any = None, *, kind: str = "singular values") -> Self:
         """Draw one of the three comparisons.
@@ -169,45 +162,16 @@ class WhitenessDisplay:
             Singular values against the Marchenko-Pastur law, or correlations of pairs of rows or
             columns against those of white noise.
         """
-        ax = axes(ax)
-        if kind == "singular values":
-            self._plot_values(ax)
-        elif kind in ("rows", "columns"):
-            self._plot_correlations(ax, kind)
-        else:
-            raise ValueError(f'kind must be "singular values", "rows" or "columns", got {kind!r}.')
+        compared = histograms(self.before, self.after, kind)
+        ax = self._axes(ax)
+        options = {"alpha": 0.6, "fill": True}
+        ax.stairs(compared.before, compared.bins, color=MUTED, label="residual", **options)
+        ax.stairs(compared.after, compared.bins, color=COLORS[0], label="whitened", **options)
+        values = kind == "singular values"
+        law = "white noise (Marchenko-Pastur)" if values else "white noise"
+        ax.plot(compared.at, compared.law, color="black", lw=1.2, label=law)
+        ax.set_xlabel("singular value" if values else "correlation of a pair")
+        ax.set_title(f"{'' if values else 'correlations of '}{kind} of the residual")
         ax.set_ylabel("density")
         ax.legend(frameon=False)
-        self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _plot_values(self, ax: Any) -> None:
-        before, after = self.before.singular_values, self.after.singular_values
-        shape = self.after.shape
-        top = 1.05 * max(before[0], after[0], sum(np.sqrt(shape)))
-        self._histograms(ax, before, after, np.linspace(0, top, 60))
-        at = np.linspace(0, top, 400)
-        law = marchenko_pastur(at, shape)
-        ax.plot(at, law, color="black", lw=1.2, label="white noise (Marchenko-Pastur)")
-        ax.set_xlabel("singular value")
-        ax.set_title("singular values of the residual")
-
-    def _plot_correlations(self, ax: Any, kind: str) -> None:
-        attribute = "row_correlations" if kind == "rows" else "column_correlations"
-        before, after = getattr(self.before, attribute), getattr(self.after, attribute)
-        spread = 1 / np.sqrt(self.after.shape[1] if kind == "rows" else self.after.shape[0])
-        limit = min(1.0, 8 * spread)
-        self._histograms(ax, before, after, np.linspace(-limit, limit, 61))
-        at = np.linspace(-limit, limit, 400)
-        normal = np.exp(-((at / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
-        ax.plot(at, normal, color="black", lw=1.2, label="white noise")
-        ax.set_xlabel("correlation of a pair")
-        ax.set_title(f"correlations of {kind} of the residual")
-
-    @staticmethod
-    def _histograms(ax: Any, before: FloatArray, after: FloatArray, bins: FloatArray) -> None:
-        # Values beyond the axis are counted in its last bars.
-        ends = bins[0], bins[-1]
-        options = {"bins": bins, "density": True}
-        ax.hist(np.clip(before, *ends), color=MUTED, alpha=0.6, label="residual", **options)
-        ax.hist(np.clip(after, *ends), color=COLORS[0], alpha=0.6, label="whitened", **options)

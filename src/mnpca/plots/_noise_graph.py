@@ -7,19 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnpca._typing import IntArray
-from mnpca.diagnostics import (
-    Edges,
-    communities,
-    force_layout,
-    item_names,
-    network_edges,
-    network_order,
-)
-from mnpca.plots._axes import COLORS, MUTED, axes
+from mnpca.diagnostics import Edges, communities, drawing, item_names, joined_order, network_edges
+from mnpca.plots._axes import COLORS, MUTED, Display
 from mnpca.plots._scores import MAX_LEVELS
 
 
-class NoiseGraphDisplay:
+class NoiseGraphDisplay(Display):
     """The noise network among rows or columns.
 
     Parameters
@@ -92,14 +85,13 @@ class NoiseGraphDisplay:
         names : bool or "auto", default="auto"
             Write the names of the nodes; auto does up to 40.
         """
-        ax = axes(ax)
+        ax = self._axes(ax)
         if kind == "graph":
             self._plot_graph(ax, max_edges, names)
         elif kind == "matrix":
             self._plot_matrix(ax)
         else:
             raise ValueError(f'kind must be "graph" or "matrix", got {kind!r}.')
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _plot_graph(self, ax: Any, max_edges: int, names: bool | str) -> None:
@@ -107,9 +99,7 @@ class NoiseGraphDisplay:
 
         shown = self.edges.strongest(max_edges)
         self.n_shown_ = len(shown)
-        nodes, ends = np.unique(np.concatenate([shown.first, shown.second]), return_inverse=True)
-        first, second = ends[: len(shown)], ends[len(shown) :]
-        places = force_layout(first, second, len(nodes))
+        nodes, places, first, second = drawing(shown.first, shown.second)
         size = np.abs(shown.partial_correlation)
         lines = LineCollection(
             list(np.stack([places[first], places[second]], axis=1)),
@@ -144,10 +134,7 @@ class NoiseGraphDisplay:
 
     def _plot_matrix(self, ax: Any) -> None:
         self.n_shown_ = len(self.edges)
-        order = network_order(communities(self.edges), self.labels)
-        order = order[self.edges.degree()[order] > 0]
-        place = np.zeros(self.edges.n_items, dtype=int)
-        place[order] = np.arange(len(order))
+        order, place = joined_order(self.edges, communities(self.edges), self.labels)
         first, second = place[self.edges.first], place[self.edges.second]
         value = self.edges.partial_correlation
         joined = max(len(order), 1)

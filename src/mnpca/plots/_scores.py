@@ -7,14 +7,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import on_host
-from mnpca.plots._axes import COLORS, axes
+from mnpca.plots._axes import COLORS, Display
 
 MARKERS = "os^D"
 #: Numeric labels with more values than this are shown on a color scale.
 MAX_LEVELS = 12
 
 
-class ScoresDisplay:
+class ScoresDisplay(Display):
     """Scatter of samples on two components.
 
     Parameters
@@ -78,7 +78,7 @@ class ScoresDisplay:
 
         With a single component the second axis is the position in the data.
         """
-        ax = axes(ax)
+        ax = self._axes(ax)
         first, second = self._coordinates()
         options = {"s": 18, "alpha": 0.8, "linewidths": 0, **kwargs}
         labels = self._checked_labels()
@@ -93,7 +93,6 @@ class ScoresDisplay:
         one = self.scores.shape[1] == 1
         ax.set_ylabel("position" if one else f"component {self.components[1] + 1}")
         ax.set_title(self.title or "")
-        self.ax_, self.figure_ = ax, ax.figure
         return self
 
     @staticmethod

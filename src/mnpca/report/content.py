@@ -6,19 +6,19 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from mnpca.diagnostics import (
+    SHOWN_RATE,
     communities,
-    correlations,
-    force_layout,
+    drawing,
+    histograms,
     item_names,
+    joined_order,
     learned_groups,
-    marchenko_pastur,
     named_rows,
-    network_order,
+    residual_correlations,
     scree,
     shown_rate,
     tested_edges,
     training_view,
-    whiten,
 )
 from mnpca.engines.arrays import on_host
 from mnpca.report.words import cards, conclusions, settings, story, versions
@@ -32,9 +32,8 @@ MAX_POINTS, MAX_COMPONENTS, MAX_NAME = 4000, 10, 300
 MAX_GROUPS, MAX_LEVELS = 9, 12
 #: Edges drawn and listed, names that can be searched, and the side of the heat map.
 DRAWN_EDGES, LISTED_EDGES, MAX_ITEMS, HEAT_BINS = 300, 2000, 20_000, 240
-#: The slider goes up to this false discovery rate.
+#: The slider goes up to this false discovery rate, or to that of the network.
 MAX_RATE = 0.2
-_BINS = 60
 
 
 def collect(
@@ -44,6 +43,7 @@ def collect(
     labels=None,
     label_name=None,
     column_labels=None,
+    fdr=SHOWN_RATE,
     scaled=False,
     source=None,
     notes=(),
@@ -64,6 +64,8 @@ def collect(
         What the labels are.
     column_labels : array of shape (p,), default=None
         Group of each column, for colors and order of their network.
+    fdr : float, default=0.05
+        False discovery rate of the networks, where the model tests its edges.
     scaled : bool, default=False
         Compare with PCA of the columns scaled to unit variance.
     source : str, default=None
@@ -109,8 +111,8 @@ def collect(
         "loadings": loadings_section(model),
         "scree": scree_section(model, X),
         "networks": {
-            "rows": network_section(model, "rows", labels),
-            "columns": network_section(model, "columns", column_labels),
+            "rows": network_section(model, "rows", labels, fdr),
+            "columns": network_section(model, "columns", column_labels, fdr),
         },
         "noise": noise_section(model),
         "whiteness": whiteness_section(model, X),
@@ -208,14 +210,14 @@ def _pca_scores(X, count, scaled):
     return PCA(count, svd_solver=solver, random_state=0).fit_transform(data)
 
 
-def network_section(model, side, labels):
+def network_section(model, side, labels, fdr):
     """Return one network; `labels` order its heat map and color its nodes.
 
-    Its figures are those of the rate that the report shows. The list of edges goes beyond it.
+    Its figures are those of the rate `fdr`. The list of edges goes beyond it.
     """
-    rate = shown_rate(model)
+    rate, max_rate = shown_rate(model, fdr), max(fdr, MAX_RATE)
     edges = tested_edges(model, side, rate)
-    offered = edges if rate is None else tested_edges(model, side, MAX_RATE)
+    offered = edges if rate is None else tested_edges(model, side, max_rate)
     size = np.abs(offered.partial_correlation)
     listed = np.argsort(-size) if rate is None else np.lexsort((-size, offered.q))
     listed = listed[:LISTED_EDGES]
@@ -229,7 +231,7 @@ def network_section(model, side, labels):
         "n_edges": len(edges),
         "n_offered": len(offered),
         "fdr": edges.fdr,
-        "max_rate": MAX_RATE,
+        "max_rate": max_rate,
         "n_isolated": int(np.sum(edges.degree() == 0)),
         "n_communities": int(community.max(initial=-1) + 1),
         "ordered_by": "community" if groups is None else "label",
@@ -257,10 +259,7 @@ def _within(edges, code):
 
 def _heat(edges, community, groups):
     """Return the strongest partial correlation of each cell of a square grid of joined items."""
-    order = network_order(community, None if groups is None else groups["code"])
-    order = order[edges.degree()[order] > 0]
-    place = np.zeros(edges.n_items, dtype=int)
-    place[order] = np.arange(len(order))
+    order, place = joined_order(edges, community, None if groups is None else groups["code"])
     bins = min(len(order), HEAT_BINS)
     cell = place * bins // max(len(order), 1)
     first, second = cell[edges.first], cell[edges.second]
@@ -282,10 +281,7 @@ def _heat(edges, community, groups):
 
 def _drawing(edges, drawn, community, groups):
     """Return places and groups of the nodes of the drawn edges."""
-    ends = np.concatenate([edges.first[drawn], edges.second[drawn]])
-    nodes, ends = np.unique(ends, return_inverse=True)
-    first, second = ends[: len(drawn)], ends[len(drawn) :]
-    places = force_layout(first, second, len(nodes))
+    nodes, places, first, second = drawing(edges.first[drawn], edges.second[drawn])
     group = community if groups is None else np.asarray(groups["code"])
     return {
         "node": nodes.tolist(),
@@ -315,20 +311,23 @@ def scree_section(model, X):
 
 def whiteness_section(model, X):
     """Return histograms of the residual's correlations and singular values, before and after."""
-    residual = X - model.denoise()
-    whitened = whiten(residual, model.row_precision_, model.col_precision_)
-    before, after = correlations(residual), correlations(whitened)
-    section = {"shape": list(after.shape), "thinned": after.shape != X.shape}
-    for side, other in (("rows", after.shape[1]), ("columns", after.shape[0])):
-        attribute = "row_correlations" if side == "rows" else "column_correlations"
-        section[side] = _correlation_histograms(
-            getattr(before, attribute), getattr(after, attribute), 1 / np.sqrt(other)
-        )
-        section[side]["beyond"] = short([before.share_above(side), after.share_above(side)], 3)
-    section["values"] = _value_histograms(
-        before.singular_values, after.singular_values, after.shape
-    )
+    both = residual_correlations(model, X)
+    shape = both[0].shape
+    section = {"shape": list(shape), "thinned": shape != X.shape}
+    for side in ("rows", "columns"):
+        section[side] = _histograms(*both, side)
+        section[side]["beyond"] = short([each.share_above(side) for each in both], 3)
+    edge = float(np.sum(np.sqrt(shape)))
+    section["values"] = _histograms(*both, "singular values") | {
+        "edge": short(edge),
+        "largest": short([each.singular_values[0] for each in both]),
+    }
     return section
+
+
+def _histograms(before, after, kind):
+    compared = histograms(before, after, kind)._asdict()
+    return {name: short(values) for name, values in compared.items()}
 
 
 def noise_section(model):
@@ -362,54 +361,8 @@ def convergence_section(model):
     }
 
 
-def _correlation_histograms(before, after, spread):
-    limit = min(1.0, 8 * spread)
-    bins = np.linspace(-limit, limit, _BINS + 1)
-    at = np.linspace(-limit, limit, 121)
-    normal = np.exp(-((at / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
-    return _histograms(before, after, bins) | {"at": short(at), "law": short(normal)}
-
-
-def _value_histograms(before, after, shape):
-    edge = float(np.sum(np.sqrt(shape)))
-    top = min(1.05 * max(before[0], after[0], edge), 2.5 * edge)
-    at = np.linspace(0, top, 181)
-    law = marchenko_pastur(at, shape)
-    bins = int(np.clip(len(after) // 5, 10, _BINS))
-    return _histograms(before, after, np.linspace(0, top, bins + 1)) | {
-        "at": short(at),
-        "law": short(law),
-        "edge": short(edge),
-        "largest": short([before[0], after[0]]),
-        "beyond": [int(np.sum(before > 1.02 * edge)), int(np.sum(after > 1.02 * edge))],
-    }
-
-
-def _histograms(before, after, bins):
-    # Values beyond the picture are counted in its last bars.
-    heights = [
-        np.histogram(np.clip(values, bins[0], bins[-1]), bins, density=True)[0]
-        if len(values)
-        else np.zeros(len(bins) - 1)
-        for values in (before, after)
-    ]
-    return {"bins": short(bins), "before": short(heights[0]), "after": short(heights[1])}
-
-
 def short(values, digits=4):
     """Return numbers with so many significant digits, as plain lists; NaN becomes None."""
-    values = np.asarray(values, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        place = digits - 1 - np.floor(np.log10(np.abs(values)))
-    place = np.where(np.isfinite(place), np.clip(place, -300, 300), 0)
-    scale = 10.0**place
-    rounded = np.where(values == 0, 0.0, np.round(values * scale) / scale)
-    return _plain(rounded)
-
-
-def _plain(values):
-    if values.ndim > 1:
-        return [_plain(row) for row in values]
-    if values.ndim == 0:
-        return float(f"{values:.12g}") if np.isfinite(values) else None
-    return [float(f"{v:.12g}") if np.isfinite(v) else None for v in values]
+    if np.ndim(values):
+        return [short(value, digits) for value in np.asarray(values, dtype=float).tolist()]
+    return float(f"{values:.{digits}g}") if np.isfinite(values) else None

@@ -60,9 +60,7 @@ def render(document):
     >>> mnpca.report.render(mnpca.report.collect(model, data.Y))[:15]
     '<!doctype html>'
     """
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise ValueError(f"not a report document of schema {SCHEMA}")
-    return render_page("report.html.j2", document, *_SCRIPTS)
+    return render_page("report.html.j2", _known(document), *_SCRIPTS)
 
 
 def render_page(template, document, *scripts):
@@ -116,7 +114,11 @@ def load_content(path):
     True
     """
     with open(path, encoding="utf-8") as stream:
-        document = json.load(stream)
+        return _known(json.load(stream))
+
+
+def _known(document):
+    """Return a document, if it is one of this version."""
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ValueError(f"not a report document of schema {SCHEMA}")
     return document
