@@ -191,6 +191,9 @@ def test_an_unbounded_likelihood_is_an_error_that_says_what_to_do():
     with pytest.raises(NotCertifiedError, match=r"fit column 0 exactly.*penalize_diagonal=True"):
         fit_likelihood(Y, 2, Penalty(0.05, 0.05, diagonal=False))
     assert fit_likelihood(Y, 2, Penalty(0.05, 0.05), max_iter=5).history[-1] < np.inf
+    larger = make_paper_small(c=8, seed=1000).Y  # rounding errors stop it short of zero
+    with pytest.raises(NotCertifiedError, match="fit column"):
+        fit_likelihood(larger - larger.mean(axis=0), 2, Penalty(0.05, 0.05, diagonal=False))
     Y[:, 2] = 0.0
     with pytest.raises(NotCertifiedError, match="Use penalize_diagonal=True"):
         fit_likelihood(Y, 1, Penalty(0.1, 0.1, diagonal=False))
