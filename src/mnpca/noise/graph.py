@@ -122,7 +122,7 @@ def select_graph(
     return fit if fit is not None and fit.support.n_edges > 0 else None
 
 
-def graph_can_show(size: int, n_observations: int) -> bool:
+def graph_can_show(size: int, n_observations: float) -> bool:
     """Tell whether a single edge could pass without nearly equal items."""
     if size < 2 or n_observations < 3:
         return False
