@@ -55,26 +55,6 @@ def pick_large(block, first_row, first_col, level, rows, cols, values):
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def small_blocks(left, right, order, bounds, offsets, largest, out):
-    """Gram blocks of the small components, written one after the other into `out`."""
-    for c in range(len(bounds) - 1):
-        start = bounds[c]
-        size = bounds[c + 1] - start
-        if size > largest:
-            continue
-        block = out[offsets[c] : offsets[c + 1]].reshape(size, size)
-        for a in range(size):
-            x = left[order[start + a]]
-            for b in range(a + 1):
-                y = right[order[start + b]]
-                dot = left.dtype.type(0)
-                for m in range(len(x)):
-                    dot += x[m] * y[m]
-                block[a, b] = dot
-                block[b, a] = dot
-
-
 @njit(cache=True, nogil=True)
 def dense_rows(indptr, indices, data, rows, offset, scale, by_row, out):
     """Write the listed rows as ``(y - offset) / scale``, both of the columns or of the rows."""

@@ -1,20 +1,28 @@
-"""What the solvers ask of the data matrix, wherever it lives.
+"""What the solvers ask of a Gram matrix of residuals, whatever it is made of.
 
-Only the n x p matrix and its residuals belong to an engine. Everything thin (n x k, p x k, vectors,
-k x k) goes in and comes out as float64 NumPy arrays on the host, and precisions as one-dimensional
-arrays (a diagonal) or scipy CSR arrays, so that the solvers are the same for every engine.
+Only the n x p matrix and its residuals are kept by an engine (`mnpca.engines.engine`). Everything
+thin (n x k, p x k, vectors, k x k) goes in and comes out as float64 NumPy arrays on the host, and
+precisions as one-dimensional arrays (a diagonal) or scipy CSR arrays, so that the solvers are the
+same for every engine.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
+from mnpca.engines.threads import slices
 
 Weights: TypeAlias = FloatArray | sp.csr_array
 """A precision: its diagonal where it has nothing else, otherwise CSR."""
+
+#: Blocks of components up to this size are made of listed entries, larger ones are one product.
+SMALL = 16
+#: Entries of blocks that are listed at a time: a list has several numbers for each of them.
+LISTED = 2**20
 
 
 class Pairs(NamedTuple):
@@ -25,36 +33,40 @@ class Pairs(NamedTuple):
     value: FloatArray
 
 
-class Squares(Protocol):
-    """Squared entries of an n x p matrix, summed with weights along either side."""
-
-    def row_sums(self, col_weights: FloatArray) -> FloatArray:
-        """Return ``sum_j w_j y_ij^2`` of every row i."""
-
-    def col_sums(self, row_weights: FloatArray) -> FloatArray:
-        """Return ``sum_i w_i y_ij^2`` of every column j."""
+def joined(found: Sequence[Pairs]) -> Pairs:
+    """Return several lists of entries as one."""
+    nobody = np.zeros(0, np.int64)
+    lists = zip(Pairs(nobody, nobody, np.zeros(0)), *found, strict=True)
+    return Pairs(*(np.concatenate(parts) for parts in lists))
 
 
-class Gram(Protocol):
+class Gram(ABC):
     """A symmetric q x q matrix ``G + extra`` of which only the entries asked for are computed.
 
-    G is a Gram matrix of residuals, such as ``R B R' + F spread F'``; `extra` is sparse.
+    G is a Gram matrix of residuals, such as ``R B R' + F spread F'``; `extra` is sparse. After
+    `filtered` it has its first `n_rows` rows only.
     """
 
-    extra: sp.csr_array | None
-
-    @property
-    def size(self) -> int:
-        """Return the number of items q."""
+    extra: sp.csr_array | None = None
+    size: int
+    """The number of items q."""
+    n_rows: int
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal of G (without `extra`)."""
+        every = np.arange(self.size)
+        return self._products(every, every)
 
     def rescale(self, weights: FloatArray) -> None:
         """Multiply row and column i of ``G + extra`` by ``weights[i]``, in place."""
+        self._rescale(weights)
+        if self.extra is not None:
+            scale = sp.diags_array(weights)
+            self.extra = sp.csr_array(scale @ self.extra @ scale)
 
     def entries(self, i: IntArray, j: IntArray) -> FloatArray:
         """Return the listed entries of ``G + extra``."""
+        return self._products(i, j) + self._extra_entries(i, j)
 
     def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
         """Return diagonal blocks of ``G + extra``, one after the other in a flat array.
@@ -62,20 +74,89 @@ class Gram(Protocol):
         Component c holds the items ``order[bounds[c]:bounds[c + 1]]`` and its block, row by row,
         lies at ``offsets[c]:offsets[c + 1]``.
         """
+        flat = np.empty(offsets[-1])
+        sizes = np.diff(bounds)
+        listed = np.flatnonzero(np.repeat(sizes <= SMALL, np.diff(offsets)))
+        for part in slices(len(listed), LISTED):
+            places = listed[part]
+            component = np.searchsorted(offsets, places, side="right") - 1
+            first = bounds[component]
+            row, col = np.divmod(places - offsets[component], sizes[component])
+            # Either half from the same products, so that blocks are symmetric to the last bit.
+            i, j = order[first + np.minimum(row, col)], order[first + np.maximum(row, col)]
+            flat[places] = self._products(i, j)
+        large = np.flatnonzero(sizes > SMALL)
+        items = [order[bounds[c] : bounds[c + 1]] for c in large]
+        for c, block in zip(large, self._blocks(items), strict=True):
+            flat[offsets[c] : offsets[c + 1]] = ((block + block.T) / 2).ravel()
+        self._add_extra_blocks(order, bounds, offsets, flat)
+        return flat
 
-    def large_entries(self, level: float, n_rows: int | None = None) -> Pairs:
-        """Return the entries (i, j), i < j, of ``G + extra`` with ``|entry| > level``.
+    def large_entries(self, level: float) -> Pairs:
+        """Return the entries (i, j), i < j, of ``G + extra`` with ``|entry| > level``."""
+        found = self._large_products(level)
+        if self.extra is None:
+            return found
+        # The sparse part can only change the pairs it has an entry for: these are looked at again.
+        upper = sp.triu(self.extra, k=1, format="coo")
+        i, j = (np.asarray(side, np.int64) for side in upper.coords)
+        i, j = i[i < self.n_rows], j[i < self.n_rows]
+        values = self.entries(i, j)
+        large = np.abs(values) > level
+        other = ~np.isin(found.i * self.size + found.j, i * self.size + j)
+        kept = Pairs(found.i[other], found.j[other], found.value[other])
+        return joined([kept, Pairs(i[large], j[large], values[large])])
 
-        Only the rows ``i < n_rows`` are searched (all by default).
-        """
-
+    @abstractmethod
     def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "Gram":
         """Return the leading rows of ``N G N' + extra`` where N stacks `mix` on unit rows.
 
         `mix` is sparse, l x q; the other rows of N pick the items `rest` one by one. Only rows
-        ``i < l`` of the result will be asked for (``large_entries`` with ``n_rows=l``, and
-        ``entries`` with ``i < l``). `extra` is in the new order; the old `extra` is left out.
+        ``i < l`` of the result can be asked for. `extra` is in the new order; the old `extra` is
+        left out.
         """
+
+    @abstractmethod
+    def _products(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the listed entries of G."""
+
+    @abstractmethod
+    def _blocks(self, components: list[IntArray]) -> Sequence[FloatArray]:
+        """Return the block of G among the items of every component."""
+
+    @abstractmethod
+    def _large_products(self, level: float) -> Pairs:
+        """Return the large entries of G above the diagonal."""
+
+    @abstractmethod
+    def _rescale(self, weights: FloatArray) -> None:
+        """Multiply row and column i of G by ``weights[i]``."""
+
+    def _extra_entries(self, i: IntArray, j: IntArray) -> FloatArray:
+        values = np.zeros(len(i))
+        if self.extra is None:
+            return values
+        # Most items have no entry at all; looking for one is what takes time.
+        filled = np.diff(self.extra.indptr) > 0
+        there = np.flatnonzero(filled[i] & filled[j])
+        if len(there) > 0:
+            values[there] = np.asarray(self.extra[i[there], j[there]]).ravel()
+        return values
+
+    def _add_extra_blocks(
+        self, order: IntArray, bounds: IntArray, offsets: IntArray, flat: FloatArray
+    ) -> None:
+        """Add the entries of `extra` that lie inside a component to the flat blocks."""
+        if self.extra is None:
+            return
+        sizes = np.diff(bounds)
+        component = np.repeat(np.arange(len(sizes)), sizes)
+        entries = self.extra[order][:, order].tocoo()
+        inside = component[entries.coords[0]] == component[entries.coords[1]]
+        i, j = (side[inside] for side in entries.coords)
+        c = component[i]
+        places = offsets[c] + (i - bounds[c]) * sizes[c] + j - bounds[c]
+        np.add.at(flat, places, entries.data[inside])
 
 
 def as_array(gram: Gram) -> FloatArray:
@@ -83,68 +164,3 @@ def as_array(gram: Gram) -> FloatArray:
     size = gram.size
     ends = np.array([[0, size], [0, size**2]])
     return gram.component_blocks(np.arange(size), *ends).reshape(size, size)
-
-
-@runtime_checkable
-class Engine(Protocol):
-    """An n x p matrix Y and the operations on it that grow with n p."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Return (n, p)."""
-
-    def extremes(self) -> tuple[float, float]:
-        """Return the smallest and the largest entry; not a number where any entry is none."""
-
-    def column_means(self) -> FloatArray:
-        """Return the mean row ``Y'1 / n``."""
-
-    def column_mean_squares(self, offset: FloatArray) -> FloatArray:
-        """Return the mean of ``(y_ij - offset_j)^2`` of every column j."""
-
-    def standardized(self, offset: FloatArray, scale: FloatArray) -> "Engine":
-        """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32.
-
-        An engine that reads its matrix in pieces does so piece by piece, without a copy.
-        """
-
-    def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
-        """Return the entries of the given rows and columns as a float64 array on the host."""
-
-    def row_blocks(self) -> Iterator[FloatArray]:
-        """Yield the rows in order as NumPy arrays of some rows each, in Y's own type."""
-
-    def times(self, right: FloatArray) -> FloatArray:
-        """Return ``Y V`` for a thin V."""
-
-    def transposed_times(self, left: FloatArray) -> FloatArray:
-        """Return ``Y' U`` for a thin U."""
-
-    def squares(self) -> Squares:
-        """Return the squared entries of Y."""
-
-    def residual_squares(self, left: FloatArray, right: FloatArray) -> Squares:
-        """Return the squared entries of ``Y - left right'``."""
-
-    def weighted_norm(self, row_precision: Weights, col_precision: Weights) -> float:
-        """Return ``tr(A Y B Y')``."""
-
-    def row_gram(
-        self,
-        left: FloatArray,
-        right: FloatArray,
-        col_precision: Weights,
-        thin: FloatArray,
-        spread: FloatArray,
-    ) -> Gram:
-        """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
-
-    def col_gram(
-        self,
-        left: FloatArray,
-        right: FloatArray,
-        row_precision: Weights,
-        thin: FloatArray,
-        spread: FloatArray,
-    ) -> Gram:
-        """Return ``R' A R + thin spread thin'`` among columns, R = Y - left right'."""

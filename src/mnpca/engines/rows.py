@@ -19,17 +19,15 @@ import scipy.sparse as sp
 from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
-from mnpca.engines.arrays import Array, astype, to_numpy
-from mnpca.engines.base import Pairs, Weights
-from mnpca.engines.threads import each, slices, stream
+from mnpca.engines.arrays import Array, astype, empty, like, pieces, sparse_times, to_numpy
+from mnpca.engines.base import Pairs, Weights, joined
+from mnpca.engines.threads import slices, stream
 
 #: Rows of a pass over a matrix in memory, and rows and columns of a tile in a search. Sums in
 #: float32 are over so many rows; the sums of these are in float64.
 BLOCK = 1024
 #: Bytes of a block of rows that are not in memory; a few of these are there per thread.
 BLOCK_BYTES = 16 * 2**20
-#: Components up to this size are multiplied out in one compiled loop, larger ones by BLAS.
-SMALL = 64
 #: With so many times more rows than columns the Gram matrix of the columns is formed.
 TALL = 4
 
@@ -137,41 +135,19 @@ class Rows(ABC):
         values[order] = np.concatenate([*found, np.zeros(0)])
         return values
 
-    def blocks(
-        self, other: Any, order: IntArray, bounds: IntArray, offsets: IntArray
-    ) -> FloatArray:
-        """Return diagonal blocks of ``Z W'``; see `mnpca.engines.base.Gram.component_blocks`."""
-        pairs, pieces = [], []
-        for a, b in pairwise(
-            np.searchsorted(bounds, [0, *cut(bounds[1:], block_rows(self.shape[1]))])
-        ):
-            items, own = order[bounds[a] : bounds[b]], slice(a, b + 1)
-            pairs.append((items, items))
-            pieces.append(
-                (np.arange(len(items)), bounds[own] - bounds[a], offsets[own] - offsets[a])
-            )
-        found = self.map_pairs(_component_blocks, None, other, pairs, pieces)
-        return np.concatenate([*found, np.zeros(0)])
+    def large_products(self, other: Any, level: float) -> Pairs:
+        """Return the entries of ``Z W'`` above the diagonal with ``|entry| > level``.
 
-    def large_products(
-        self, other: Any, level: float, n_rows: int, extra: sp.csr_array | None
-    ) -> Pairs:
-        """Return the entries above the diagonal of ``Z W' + extra`` with ``|entry| > level``.
-
-        Only the first `n_rows` rows are searched. One tile at a time is formed.
+        One tile at a time is formed.
         """
-        pairs, corners = [], []
-        strips: dict[int, Any] = {}
-        for part in self.parts:
-            if part.start >= n_rows:
-                break
-            strips[part.start] = None if extra is None else extra[part].tocsc()
-            for across in other.parts:
-                if across.stop > part.start:
-                    pairs.append((part, across))
-                    corners.append((part.start, across.start))
-        shared = (level, n_rows, strips)
-        return joined(self.map_pairs(_large_products, shared, other, pairs, corners))
+        pairs = [
+            (part, across)
+            for part in self.parts
+            for across in other.parts
+            if across.stop > part.start
+        ]
+        corners = [(part.start, across.start) for part, across in pairs]
+        return joined(self.map_pairs(_large_products, level, other, pairs, corners))
 
     def _cut(self, along: Iterable[Any]) -> list[list[Any]]:
         return [[array[part, ...] for part in self.parts] for array in along]
@@ -180,28 +156,35 @@ class Rows(ABC):
 class LocalRows(Rows):
     """Rows that this process reads, in the threads of `worker_threads`."""
 
+    run = staticmethod(stream)
+    """Yields a function of every piece in order."""
+
     @abstractmethod
     def read(self, where: Where) -> Array:
         """Return rows."""
 
     def map_groups(self, function, shared, groups, *along):
-        return each(self._on_group(function, shared), zip(groups, *along, strict=True))
+        return list(self._on_groups(function, shared, groups, along))
 
     def total_groups(self, function, shared, groups, *along):
-        return add_up(stream(self._on_group(function, shared), zip(groups, *along, strict=True)))
+        return add_up(self._on_groups(function, shared, groups, along))
 
     def map_pairs(self, function, shared, other, pairs, *along):
         def call(piece: Any) -> Any:
             (first, second), *own = piece
             return function(self.read(first), other.read(second), shared, *own)
 
-        return each(call, zip(pairs, *along, strict=True))
+        return list(self.run(call, zip(pairs, *along, strict=True)))
 
     def stream(self):
         return (to_numpy(self.read(part)) for part in self.parts)
 
-    def _on_group(self, function: Function, shared: Any) -> Function:
-        return lambda piece: function(self.read(piece[0]), shared, *piece[1:])
+    def _on_groups(self, function: Function, shared: Any, groups: Any, along: Any) -> Iterator[Any]:
+        def call(piece: Any) -> Any:
+            group, *own = piece
+            return function(self.read(group), shared, *own)
+
+        return self.run(call, zip(groups, *along, strict=True))
 
 
 class ArrayRows(LocalRows):
@@ -228,36 +211,40 @@ class ArrayRows(LocalRows):
         return self._computed(self.shape[1], dtype, function, shared)
 
     def derived(self, width, function, shared, *along):
-        return self._computed(width, self.dtype, function, shared, *along)
+        return self._computed(width, None, function, shared, *along)
 
     def _computed(
-        self, width: int, dtype: Any, function: Function, shared: Any, *along: Any
+        self, width: int, dtype: str | None, function: Function, shared: Any, *along: Any
     ) -> Any:
-        out = np.empty((self.shape[0], width), dtype)
+        """Return the rows of a function, with columns of zeros where the array is to be wider."""
+        out = empty((self.shape[0], self.aligned(width)), self.matrix, dtype)
+        out[:, width:] = 0
 
         def fill(piece: Any) -> None:
             part, *own = piece
-            out[part] = function(self.matrix[part], shared, *own)
+            out[part, :width] = function(self.read(part), shared, *own)
 
-        each(fill, zip(self.parts, *self._cut(along), strict=True))
-        return ArrayRows(out)
+        list(self.run(fill, zip(self.parts, *self._cut(along), strict=True)))
+        return type(self)(out)
+
+    def aligned(self, width: int) -> int:
+        """Return how wide an array for so many columns is."""
+        return width
 
     def filtered(self, mix, rest):
-        n_mixed = mix.shape[0]
-        out = np.empty((n_mixed + len(rest), self.shape[1]), self.dtype)
-        out[:n_mixed] = mix.astype(self.dtype) @ self.matrix
-        out[n_mixed:] = self.matrix[rest]
-        return ArrayRows(out)
+        n_mixed, width = mix.shape[0], self.shape[1]
+        out = empty((n_mixed + len(rest), width), self.matrix)
+        out[:n_mixed, :] = sparse_times(mix, self.matrix)
+        for part in pieces(len(rest), width):
+            out[n_mixed + part.start : n_mixed + part.stop, :] = self.read(rest[part])
+        return type(self)(out)
 
     def rescaled(self, weights):
-        self.matrix *= weights.astype(self.dtype)[:, None]
+        self.matrix *= like(weights, self.matrix)[:, None]
         return self
 
     def products(self, other, i, j):
         return np.asarray(_kernels.pair_dots(self.matrix, other.matrix, i, j))
-
-    def blocks(self, other, order, bounds, offsets):
-        return _component_blocks(self.matrix, other.matrix, None, (order, bounds, offsets))
 
 
 def add_up(terms: Iterable[Any]) -> Any:
@@ -267,13 +254,6 @@ def add_up(terms: Iterable[Any]) -> Any:
     # The first one may be a temporary in float64 already.
     first = first if isinstance(first, float) else astype(first, "float64")
     return functools.reduce(operator.iadd, terms, first)
-
-
-def joined(found: Sequence[Pairs]) -> Pairs:
-    """Return several lists of entries as one."""
-    nobody = np.zeros(0, np.int64)
-    lists = zip(Pairs(nobody, nobody, np.zeros(0)), *found, strict=True)
-    return Pairs(*(np.concatenate(parts) for parts in lists))
 
 
 def block_rows(width: int) -> int:
@@ -330,35 +310,15 @@ def _pair_products(
     return np.asarray(_kernels.pair_dots(left, right, *places))
 
 
-def _component_blocks(
-    left: FloatArray, right: FloatArray, _: None, piece: tuple[IntArray, IntArray, IntArray]
-) -> FloatArray:
-    order, bounds, offsets = piece
-    flat = np.zeros(offsets[-1])
-    _kernels.small_blocks(left, right, order, bounds, offsets, SMALL, flat)
-    for c in np.flatnonzero(np.diff(bounds) > SMALL):
-        items = order[bounds[c] : bounds[c + 1]]
-        product = (left[items] @ right[items].T).astype(np.float64)
-        flat[offsets[c] : offsets[c + 1]] = ((product + product.T) / 2).ravel()
-    return flat
-
-
 def _large_products(
-    left: FloatArray, right: FloatArray, shared: tuple[float, int, Any], corner: tuple[int, int]
+    left: FloatArray, right: FloatArray, level: float, corner: tuple[int, int]
 ) -> Pairs:
-    level, n_rows, strips = shared
     found: list[Pairs] = []
-    for a in slices(min(len(left), n_rows - corner[0]), BLOCK):
+    for a in slices(len(left), BLOCK):
         for c in slices(len(right), BLOCK):
             i, j = corner[0] + a.start, corner[1] + c.start
-            if j + BLOCK <= i:  # below the diagonal
-                continue
-            tile = left[a] @ right[c].T
-            strip = strips[corner[0]]
-            if strip is not None:
-                part = strip[a, j : j + tile.shape[1]].tocoo()
-                tile[part.coords] += part.data.astype(tile.dtype)
-            found.append(_pick(tile, i, j, level))
+            if j + BLOCK > i:  # not below the diagonal
+                found.append(_pick(left[a] @ right[c].T, i, j, level))
     return joined(found)
 
 

@@ -202,7 +202,7 @@ class _Screen:
             near = a < len(linked)
             found = Pairs(a[near], b[near], scores.entries(a[near], b[near]))
         else:
-            found = scores.large_entries(self._level(), n_rows=len(linked))
+            found = scores.large_entries(self._level())
         first, second = order[found.i], order[found.j]
         keys = _keys(first, second, size)
         if not candidates.complete:

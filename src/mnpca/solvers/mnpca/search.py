@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures, structure_of
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
@@ -97,10 +97,16 @@ class Search:
         settings: Settings,
         trail: str,
         noise: NoiseModel,
-        held_rank: int | None,
+        rank: int,
+        held: bool,
     ) -> "Search":
-        """Start one trail from a noise that was found on a part of the data."""
-        start = _fit_signal(engine, noise, settings, held_rank)
+        """Start one trail from the noise and the rank that were found on a part of the data.
+
+        The rank of the start is never left to the noise edge. That edge is sharper where there is
+        more data, and the errors of a noise from a part of it stand above the edge as components.
+        """
+        start = _fit_signal(engine, noise, settings, rank)
+        held_rank = rank if held else None
         return cls(engine, settings, start, [Stage(trail)], held_rank=held_rank)
 
     @property
