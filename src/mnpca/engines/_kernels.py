@@ -38,24 +38,6 @@ def pair_dots(left, right, i, j):
 
 
 @njit(cache=True, nogil=True)
-def pick_large(block, first_row, first_col, level, rows, cols, values):
-    """List the entries of a block above the diagonal with |entry| > level; return their count.
-
-    The count may exceed the room in the output arrays; the caller then comes again with more.
-    """
-    count = 0
-    for a in range(block.shape[0]):
-        for b in range(max(0, first_row + a + 1 - first_col), block.shape[1]):
-            if abs(block[a, b]) > level:
-                if count < len(rows):
-                    rows[count] = first_row + a
-                    cols[count] = first_col + b
-                    values[count] = block[a, b]
-                count += 1
-    return count
-
-
-@njit(cache=True, nogil=True)
 def dense_rows(indptr, indices, data, rows, offset, scale, by_row, out):
     """Write the listed rows as ``(y - offset) / scale``, both of the columns or of the rows."""
     kind = out.dtype.type

@@ -17,8 +17,7 @@ from mnpca.engines.arrays import (
     to_numpy,
 )
 from mnpca.engines.base import Pairs, joined
-from mnpca.engines.gram import large_in_tile
-from mnpca.engines.rows import ArrayRows
+from mnpca.engines.rows import ArrayRows, large_in_tile
 from mnpca.engines.threads import slices
 
 #: Rows whose products are summed in the matrix's own type; the sums of these are float64.

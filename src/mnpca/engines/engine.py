@@ -53,8 +53,7 @@ class Engine:
 
     def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
         """Return the entries of the given rows and columns as a float64 array on the host."""
-        (found,) = self.rows.map_groups(_columns, cols, [rows])
-        return np.asarray(found)
+        return np.asarray(self.rows.gathered(_columns, cols, rows))
 
     def row_blocks(self) -> Iterator[FloatArray]:
         """Yield the rows in order as NumPy arrays of some rows each, in Y's own type."""

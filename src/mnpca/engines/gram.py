@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import Array, astype, indices, like, namespace, sparse_times, to_numpy
 from mnpca.engines.base import Gram, Pairs, joined
-from mnpca.engines.rows import ArrayRows, Rows
+from mnpca.engines.rows import ArrayRows, Rows, large_in_tile
 from mnpca.engines.threads import slices
 
 #: Rows of a formed matrix that a search looks at in one go.
@@ -129,15 +129,3 @@ class FormedGram(Gram):
 
 def _all_products(left: Array, right: Array, _: None) -> FloatArray:
     return to_numpy(left @ right.T).astype(np.float64)
-
-
-def large_in_tile(tile: Array, i0: int, j0: int, level: float) -> Pairs:
-    """Return the large entries above the diagonal of a tile whose first entry is (i0, j0)."""
-    xp, level = namespace(tile), float(level)
-    large = (tile > level) | (tile < -level)
-    if j0 < i0 + tile.shape[0]:
-        rows = indices(i0 + np.arange(tile.shape[0]), tile)
-        cols = indices(j0 + np.arange(tile.shape[1]), tile)
-        large = large & (cols[None, :] > rows[:, None])
-    i, j = (to_numpy(side) for side in xp.nonzero(large))
-    return Pairs(i + i0, j + j0, to_numpy(tile[large]).astype(np.float64))

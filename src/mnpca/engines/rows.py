@@ -19,7 +19,17 @@ import scipy.sparse as sp
 from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
-from mnpca.engines.arrays import Array, astype, empty, like, pieces, sparse_times, to_numpy
+from mnpca.engines.arrays import (
+    Array,
+    astype,
+    empty,
+    indices,
+    like,
+    namespace,
+    pieces,
+    sparse_times,
+    to_numpy,
+)
 from mnpca.engines.base import Pairs, Weights, joined
 from mnpca.engines.threads import slices, stream
 
@@ -34,6 +44,8 @@ TALL = 4
 Function: TypeAlias = Callable[..., Any]
 Where: TypeAlias = slice | IntArray
 """Rows by number, or one of `Rows.parts`."""
+Source: TypeAlias = Sequence[tuple["Rows", Where]]
+"""What one call gets: rows of one matrix, or of several."""
 
 
 class Rows(ABC):
@@ -57,27 +69,18 @@ class Rows(ABC):
         return True
 
     @abstractmethod
-    def map_groups(
-        self, function: Function, shared: Any, groups: Sequence[Where], *along: Iterable[Any]
-    ) -> list[Any]:
-        """Return ``function(rows of the group, shared, ...)``; `along` has an object per group."""
-
-    @abstractmethod
-    def total_groups(
-        self, function: Function, shared: Any, groups: Sequence[Where], *along: Iterable[Any]
+    def calls(
+        self, function: Function, shared: Any, sources: Iterable[Source], along: Iterable[Any]
     ) -> Any:
-        """Return the sum of what `map_groups` lists, in float64."""
+        """Prepare ``function(rows, ..., shared, ...)`` for the rows of every source."""
 
     @abstractmethod
-    def map_pairs(
-        self,
-        function: Function,
-        shared: Any,
-        other: Any,
-        pairs: Sequence[tuple[Where, Where]],
-        *along: Iterable[Any],
-    ) -> list[Any]:
-        """As `map_groups`, with rows of this matrix and rows of another one for every call."""
+    def results(self, calls: Any) -> list[Any]:
+        """Return what the calls return."""
+
+    @abstractmethod
+    def total_of(self, calls: Any) -> Any:
+        """Return the sum of what the calls return, in float64."""
 
     @abstractmethod
     def stream(self) -> Iterator[FloatArray]:
@@ -97,18 +100,34 @@ class Rows(ABC):
 
     def map(self, function: Function, shared: Any, *along: Any) -> list[Any]:
         """Return ``function(block, shared, ...)`` of every block."""
-        return self.map_groups(function, shared, self.parts, *self._cut(along))
+        return self.results(self._on_groups(function, shared, self.parts, self._cut(along)))
+
+    def map_pairs(
+        self,
+        function: Function,
+        shared: Any,
+        other: "Rows",
+        pairs: Iterable[tuple[Where, Where]],
+        *along: Any,
+    ) -> list[Any]:
+        """Return ``function(rows, rows of another matrix, shared, ...)`` of every pair."""
+        sources = [((self, first), (other, second)) for first, second in pairs]
+        return self.results(self.calls(function, shared, sources, along))
+
+    def gathered(self, function: Function, shared: Any, where: Where) -> Any:
+        """Return ``function(rows, shared)`` of some rows."""
+        return self.results(self._on_groups(function, shared, [where], ()))[0]
 
     def total(self, function: Function, shared: Any, *along: Any) -> Any:
         """Return the sum of ``function(block, shared, ...)`` over the blocks, in float64."""
-        return self.total_groups(function, shared, self.parts, *self._cut(along))
+        return self.total_of(self._on_groups(function, shared, self.parts, self._cut(along)))
 
     def total_weighted(self, function: Function, shared: Any, precision: Weights) -> Any:
         """Return the sum of ``function(Z_g, (P Z)_g, shared)`` over groups g of rows."""
         if not sp.issparse(precision):
             return self.total(_weigh, (function, shared), self.beside(precision))
         groups, blocks = component_groups(precision, block_rows(self.shape[1]))
-        return self.total_groups(_weigh, (function, shared), groups, blocks)
+        return self.total_of(self._on_groups(_weigh, (function, shared), groups, [blocks]))
 
     def beside(self, array: Any, dtype: str | None = None) -> Any:
         """Return an array in the type of the rows, or a given one, where the rows are.
@@ -149,6 +168,11 @@ class Rows(ABC):
         corners = [(part.start, across.start) for part, across in pairs]
         return joined(self.map_pairs(_large_products, level, other, pairs, corners))
 
+    def _on_groups(
+        self, function: Function, shared: Any, groups: Iterable[Where], along: Iterable[Any]
+    ) -> Any:
+        return self.calls(function, shared, [[(self, group)] for group in groups], along)
+
     def _cut(self, along: Iterable[Any]) -> list[list[Any]]:
         return [[array[part, ...] for part in self.parts] for array in along]
 
@@ -163,28 +187,21 @@ class LocalRows(Rows):
     def read(self, where: Where) -> Array:
         """Return rows."""
 
-    def map_groups(self, function, shared, groups, *along):
-        return list(self._on_groups(function, shared, groups, along))
-
-    def total_groups(self, function, shared, groups, *along):
-        return add_up(self._on_groups(function, shared, groups, along))
-
-    def map_pairs(self, function, shared, other, pairs, *along):
+    def calls(self, function, shared, sources, along):
         def call(piece: Any) -> Any:
-            (first, second), *own = piece
-            return function(self.read(first), other.read(second), shared, *own)
+            source, *own = piece
+            return function(*(rows.read(where) for rows, where in source), shared, *own)
 
-        return list(self.run(call, zip(pairs, *along, strict=True)))
+        return self.run(call, zip(sources, *along, strict=True))
+
+    def results(self, calls):
+        return list(calls)
+
+    def total_of(self, calls):
+        return add_up(calls)
 
     def stream(self):
         return (to_numpy(self.read(part)) for part in self.parts)
-
-    def _on_groups(self, function: Function, shared: Any, groups: Any, along: Any) -> Iterator[Any]:
-        def call(piece: Any) -> Any:
-            group, *own = piece
-            return function(self.read(group), shared, *own)
-
-        return self.run(call, zip(groups, *along, strict=True))
 
 
 class ArrayRows(LocalRows):
@@ -318,16 +335,17 @@ def _large_products(
         for c in slices(len(right), BLOCK):
             i, j = corner[0] + a.start, corner[1] + c.start
             if j + BLOCK > i:  # not below the diagonal
-                found.append(_pick(left[a] @ right[c].T, i, j, level))
+                found.append(large_in_tile(left[a] @ right[c].T, i, j, level))
     return joined(found)
 
 
-def _pick(tile: FloatArray, i0: int, j0: int, level: float) -> Pairs:
-    """Return the large entries of one tile whose first entry is (i0, j0)."""
-    count = capacity = 60 * BLOCK
-    while count >= capacity:
-        capacity = count + 1
-        i, j = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-        value = np.empty(capacity)
-        count = _kernels.pick_large(tile, i0, j0, level, i, j, value)
-    return Pairs(i[:count].copy(), j[:count].copy(), value[:count].copy())
+def large_in_tile(tile: Array, i0: int, j0: int, level: float) -> Pairs:
+    """Return the large entries above the diagonal of a tile whose first entry is (i0, j0)."""
+    xp, level = namespace(tile), float(level)
+    large = (tile > level) | (tile < -level)
+    if j0 < i0 + tile.shape[0]:
+        rows = indices(i0 + np.arange(tile.shape[0]), tile)
+        cols = indices(j0 + np.arange(tile.shape[1]), tile)
+        large = large & (cols[None, :] > rows[:, None])
+    i, j = (to_numpy(side) for side in xp.nonzero(large))
+    return Pairs(i + i0, j + j0, to_numpy(tile[large]).astype(np.float64))

@@ -236,8 +236,8 @@ def _begin(engine: Engine, settings: Settings, report: Report) -> Search:
     best = part.run(tell)
     noise = NoiseModel(AxisPrecision.diagonal(np.ones(n)), best.noise.col)
     trail = SIGNAL_FIRST if row_network else trail_of(part.best_name())
-    rank = min(best.posterior.rank + SURPLUS, largest_rank(engine.shape))
-    return Search.go_on(engine, settings, trail, noise, rank, held=row_network)
+    held = min(best.posterior.rank + SURPLUS, largest_rank(engine.shape))
+    return Search.go_on(engine, settings, trail, noise, held)
 
 
 def as_fit(

@@ -97,16 +97,14 @@ class Search:
         settings: Settings,
         trail: str,
         noise: NoiseModel,
-        rank: int,
-        held: bool,
+        held_rank: int,
     ) -> "Search":
-        """Start one trail from the noise and the rank that were found on a part of the data.
+        """Start one trail from a noise that was found on a part of the data, with a given rank.
 
-        The rank of the start is never left to the noise edge. That edge is sharper where there is
-        more data, and the errors of a noise from a part of it stand above the edge as components.
+        The noise edge cannot tell the rank: it is sharper where there is more data, and the errors
+        of a noise from a part of it stand above the edge as components.
         """
-        start = _fit_signal(engine, noise, settings, rank)
-        held_rank = rank if held else None
+        start = _fit_signal(engine, noise, settings, held_rank)
         return cls(engine, settings, start, [Stage(trail)], held_rank=held_rank)
 
     @property
