@@ -7,7 +7,7 @@ same for every engine.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -121,8 +121,8 @@ class Gram(ABC):
         """Return the listed entries of G."""
 
     @abstractmethod
-    def _blocks(self, components: list[IntArray]) -> Sequence[FloatArray]:
-        """Return the block of G among the items of every component."""
+    def _blocks(self, components: list[IntArray]) -> Iterator[FloatArray]:
+        """Yield the block of G among the items of every component."""
 
     @abstractmethod
     def _large_products(self, level: float) -> Pairs:

@@ -1,6 +1,6 @@
 """Gram matrices of residuals: from factors, entry by entry as they are asked for, or formed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from mnpca.engines.threads import slices
 
 #: Rows of a formed matrix that a search looks at in one go.
 STRIP = 1024
+#: Large components whose products are computed at once: they are there twice for a while.
+AT_ONCE = 8
 
 
 class FactorGram(Gram):
@@ -21,6 +23,9 @@ class FactorGram(Gram):
 
     These are residuals (rows, or arrays), once filtered by the other side's precision and once not.
     """
+
+    _keys: IntArray
+    _values: FloatArray
 
     def __init__(
         self,
@@ -66,9 +71,10 @@ class FactorGram(Gram):
     def _forget(self) -> None:
         self._keys, self._values = np.zeros(0, np.int64), np.zeros(0)
 
-    def _blocks(self, components: list[IntArray]) -> Sequence[FloatArray]:
+    def _blocks(self, components: list[IntArray]) -> Iterator[FloatArray]:
         pairs = [(items, items) for items in components]
-        return self._left.map_pairs(_all_products, None, self._right, pairs)
+        for some in slices(len(pairs), AT_ONCE):
+            yield from self._left.map_pairs(_all_products, None, self._right, pairs[some])
 
     def _large_products(self, level: float) -> Pairs:
         return self._left.large_products(self._right, level)
@@ -108,12 +114,11 @@ class FormedGram(Gram):
         places = np.asarray(i, np.int64) * self.size + j
         return to_numpy(xp.take(flat, indices(places, flat))).astype(np.float64)
 
-    def _blocks(self, components: list[IntArray]) -> Sequence[FloatArray]:
+    def _blocks(self, components: list[IntArray]) -> Iterator[FloatArray]:
         xp = namespace(self.gram)
-        places = (indices(items, self.gram) for items in components)
-        return [
-            to_numpy(xp.take(xp.take(self.gram, where, axis=0), where, axis=1)) for where in places
-        ]
+        for items in components:
+            where = indices(items, self.gram)
+            yield to_numpy(xp.take(xp.take(self.gram, where, axis=0), where, axis=1))
 
     def _large_products(self, level: float) -> Pairs:
         strips = slices(self.n_rows, STRIP)
