@@ -35,7 +35,7 @@ def formed(request, monkeypatch):
             ("device_rows.SUMMED", 11),
             ("arrays.ROOM", 100),
             ("rows.BLOCK", 7),
-            ("base.SMALL", 0),
+            ("gram.SMALL", 0),
             ("rows.TALL", 100),
         ):
             monkeypatch.setattr(f"mnpca.engines.{name}", value)
@@ -128,7 +128,7 @@ def test_grams(place, matrices, formed):
 
 def test_a_gram_gives_what_is_asked_for(place, matrices, formed, monkeypatch):
     # A component of three items and two of two: one product, and products one by one.
-    monkeypatch.setattr("mnpca.engines.base.SMALL", 2)
+    monkeypatch.setattr("mnpca.engines.gram.SMALL", 2)
     engine = engine_for(place.put(matrices[0]))
     for gram, full in grams(engine, *matrices):
         size = gram.size

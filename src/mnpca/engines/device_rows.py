@@ -16,8 +16,7 @@ from mnpca.engines.arrays import (
     sparse_times,
     to_numpy,
 )
-from mnpca.engines.base import Pairs, joined
-from mnpca.engines.rows import ArrayRows, large_in_tile
+from mnpca.engines.rows import ArrayRows, Pairs, joined, large_in_tile
 from mnpca.engines.threads import slices
 
 #: Rows whose products are summed in the matrix's own type; the sums of these are float64.

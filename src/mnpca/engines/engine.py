@@ -1,5 +1,9 @@
 """What the solvers ask of the data matrix, wherever it lives: written once for all kinds of rows.
 
+Only the n x p matrix and its residuals belong to an engine. Everything thin (n x k, p x k, vectors,
+k x k) goes in and comes out as float64 NumPy arrays on the host, and precisions as one-dimensional
+arrays (a diagonal) or scipy CSR arrays, so that the solvers are the same for every engine.
+
 Memory beside the matrix is bounded by a block of rows and the thin arrays (n x k) where the rows
 are not in memory. Functions whose name begins with an underscore run where the rows are.
 """
@@ -13,9 +17,8 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
 from mnpca.engines.arrays import Array, astype, empty, namespace, row_dots, sparse_times, to_numpy
-from mnpca.engines.base import Gram, Weights
-from mnpca.engines.gram import FactorGram, FormedGram
-from mnpca.engines.rows import BLOCK, ArrayRows, Rows, add_up
+from mnpca.engines.gram import FactorGram, FormedGram, Gram
+from mnpca.engines.rows import BLOCK, ArrayRows, Rows, Weights, add_up
 from mnpca.engines.threads import slices
 
 

@@ -11,7 +11,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +30,6 @@ from mnpca.engines.arrays import (
     sparse_times,
     to_numpy,
 )
-from mnpca.engines.base import Pairs, Weights, joined
 from mnpca.engines.threads import slices, stream
 
 #: Rows of a pass over a matrix in memory, and rows and columns of a tile in a search. Sums in
@@ -41,11 +40,21 @@ BLOCK_BYTES = 16 * 2**20
 #: With so many times more rows than columns the Gram matrix of the columns is formed.
 TALL = 4
 
+Weights: TypeAlias = FloatArray | sp.csr_array
+"""A precision: its diagonal where it has nothing else, otherwise CSR."""
 Function: TypeAlias = Callable[..., Any]
 Where: TypeAlias = slice | IntArray
 """Rows by number, or one of `Rows.parts`."""
 Source: TypeAlias = Sequence[tuple["Rows", Where]]
 """What one call gets: rows of one matrix, or of several."""
+
+
+class Pairs(NamedTuple):
+    """Entries (i, j), i < j, of a symmetric matrix."""
+
+    i: IntArray
+    j: IntArray
+    value: FloatArray
 
 
 class Rows(ABC):
@@ -271,6 +280,13 @@ def add_up(terms: Iterable[Any]) -> Any:
     # The first one may be a temporary in float64 already.
     first = first if isinstance(first, float) else astype(first, "float64")
     return functools.reduce(operator.iadd, terms, first)
+
+
+def joined(found: Sequence[Pairs]) -> Pairs:
+    """Return several lists of entries as one."""
+    nobody = np.zeros(0, np.int64)
+    lists = zip(Pairs(nobody, nobody, np.zeros(0)), *found, strict=True)
+    return Pairs(*(np.concatenate(parts) for parts in lists))
 
 
 def block_rows(width: int) -> int:

@@ -15,11 +15,10 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels as kernels
 from mnpca.engines import thin
-from mnpca.engines.base import Gram, Weights
 from mnpca.engines.engine import Engine
 from mnpca.engines.file_rows import LazyRows
-from mnpca.engines.gram import FactorGram, FormedGram
-from mnpca.engines.rows import Where, block_rows
+from mnpca.engines.gram import FactorGram, FormedGram, Gram
+from mnpca.engines.rows import Weights, Where, block_rows
 from mnpca.engines.threads import each, slices
 
 #: Gram matrices of up to this many columns are formed.

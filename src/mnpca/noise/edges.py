@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.base import Pairs
 from mnpca.engines.gram import FactorGram
+from mnpca.engines.rows import Pairs
 from mnpca.noise.graph import graph_can_show, limit_degree
 from mnpca.noise.significance import (
     LARGEST,

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 
 from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.base import Gram, Pairs, as_array
+from mnpca.engines.gram import Gram, as_array
+from mnpca.engines.rows import Pairs
 from mnpca.noise.significance import (
     MEDIAN_SQUARE,
     correlation_at,
