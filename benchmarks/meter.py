@@ -41,8 +41,8 @@ def _size(engine, *_):
     return n * p
 
 
-def _all_pairs(gram, _, n_rows=None):
-    rows = gram.size if n_rows is None else n_rows
+def _all_pairs(gram, _):
+    rows = gram.n_rows
     return rows * (gram.size - rows / 2 + TILE / 2)
 
 
@@ -81,6 +81,10 @@ class Metered:
 
     def __init__(self, what, meter, steps, length=1.0, prefix=""):
         self.__dict__.update(_what=what, _meter=meter, _steps=steps, _length=length, _prefix=prefix)
+
+    @property
+    def __class__(self):
+        return type(self._what)
 
     def __setattr__(self, name, value):
         setattr(self._what, name, value)

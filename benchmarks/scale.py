@@ -3,6 +3,7 @@
     python benchmarks/scale.py doublings            # processor time against the model
     python benchmarks/scale.py fit 100000x1000      # from a memory-mapped file; seconds and memory
     python benchmarks/scale.py same 5000x1000       # the same numbers as in memory
+    python benchmarks/scale.py tall 500000x30       # in memory, all defaults; seconds and memory
 
 `doublings` doubles the rows, then the columns, four times each. The cost model of docs/scale.md
 gives every step as a count of elementary operations times a rate. Counts come from the run, rates
@@ -161,6 +162,43 @@ def same(n, p, folder):
     )
 
 
+def tall(n, p, seed, n_jobs):
+    """Fit a table of many rows in memory with all defaults and print what it took.
+
+    It has two components, a mean row, and a network of pairs among half of the columns.
+    """
+    from mnpca import MNPCA
+
+    def table(n, p, seed):
+        rng = np.random.default_rng(seed)
+        noise = rng.standard_normal((n, p)) * np.exp(0.2 * rng.standard_normal(p))
+        pairs = rng.permutation(p)[: p // 4 * 2].reshape(2, -1)
+        noise[:, pairs[1]] = 0.6 * noise[:, pairs[0]] + 0.8 * noise[:, pairs[1]]
+        signal = rng.standard_normal((n, RANK)) @ rng.standard_normal((RANK, p))
+        noise += signal
+        noise += rng.standard_normal(p)
+        return noise, pairs
+
+    MNPCA(n_jobs=n_jobs).fit(table(5000, p, 0)[0])  # compiles
+    Y, pairs = table(n, p, seed)
+    memory = Memory()
+    memory.start()
+    time.sleep(1)
+    before = memory.both
+    started = time.process_time()
+    model = MNPCA(n_jobs=n_jobs).fit(Y)
+    seconds = time.process_time() - started
+    memory.ended.set()
+    found = np.asarray(model.col_precision_[pairs[0], pairs[1]]).ravel() != 0
+    n_edges = (model.col_precision_.nnz - p) // 2
+    print(
+        f"{n} x {p}: processor time {seconds:.1f} s, memory {memory.both - before:.0f} MB more, "
+        f"{(memory.both - before) / (Y.nbytes / 2**20):.1f} times the matrix; "
+        f"{model.n_components_} components, {found.sum()} of {len(found)} pairs of columns among "
+        f"{n_edges} edges, {(model.row_precision_.nnz - n) // 2} edges of rows"
+    )
+
+
 def metered_fit(n, p, seed):
     """Return the meter of one fit in blocks, on one thread."""
     from meter import ENGINE, Meter, Metered
@@ -204,7 +242,7 @@ def doublings(base, axis, times, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["doublings", "fit", "same", "make"])
+    parser.add_argument("what", choices=["doublings", "fit", "same", "tall", "make"])
     parser.add_argument("size", nargs="?", default="100000x1000")
     parser.add_argument("--folder", help="where the data are, or go")
     parser.add_argument("--seed", type=int, default=1000)
@@ -219,6 +257,9 @@ def main():
         doublings((4096, 128), "columns", 4, options.seed)
         return
     n, p = map(int, options.size.split("x"))
+    if options.what == "tall":
+        tall(n, p, options.seed, options.n_jobs)
+        return
     if options.what == "make":
         make(n, p, options.seed, options.folder)
         return

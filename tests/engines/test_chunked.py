@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from mnpca import MNPCA, LikelihoodMNPCA, load
 from mnpca.datasets import make_paper_small
 from mnpca.engines import engine_for, rows
-from mnpca.engines.engine import DenseEngine, RowsEngine
+from mnpca.engines.engine import DenseEngine, Engine
 from mnpca.engines.file_rows import FileRows, LazyRows, scratch
 from mnpca.engines.rows import ArrayRows
 from mnpca.engines.threads import worker_threads
@@ -258,7 +258,7 @@ def test_every_operation_in_uneven_blocks(data, monkeypatch):
     Y = data.Y.astype(np.float32)
     rng = np.random.default_rng(1)
     left, right = rng.standard_normal((len(Y), 3)), rng.standard_normal((Y.shape[1], 3))
-    dense, blocks = DenseEngine(Y), RowsEngine(FileRows(Y))
+    dense, blocks = DenseEngine(Y), Engine(FileRows(Y))
     assert len(blocks.rows.parts) == 2
     B = sp.csr_array(data.col_precision)
     with worker_threads(2):

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from mnpca.datasets import random_sparse_precision
 from mnpca.engines import engine_for
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 
 n, p = 30, 20
 
@@ -35,7 +35,7 @@ def formed(request, monkeypatch):
             ("device_rows.SUMMED", 11),
             ("arrays.ROOM", 100),
             ("rows.BLOCK", 7),
-            ("rows.SMALL", 0),
+            ("gram.SMALL", 0),
             ("rows.TALL", 100),
         ):
             monkeypatch.setattr(f"mnpca.engines.{name}", value)
@@ -126,7 +126,9 @@ def test_grams(place, matrices, formed):
         close(place, every_entry(gram), expected)
 
 
-def test_a_gram_gives_what_is_asked_for(place, matrices, formed):
+def test_a_gram_gives_what_is_asked_for(place, matrices, formed, monkeypatch):
+    # A component of three items and two of two: one product, and products one by one.
+    monkeypatch.setattr("mnpca.engines.gram.SMALL", 2)
     engine = engine_for(place.put(matrices[0]))
     for gram, full in grams(engine, *matrices):
         size = gram.size
@@ -138,21 +140,20 @@ def test_a_gram_gives_what_is_asked_for(place, matrices, formed):
             (full + gram.extra.toarray() / np.outer(weights, weights)) * weights * weights[:, None]
         )
         close(place, every_entry(gram), full)
-        assert_large_entries(place, gram, full, size)
-        assert_large_entries(place, gram, full, 4)
+        assert_large_entries(place, gram, full)
         order, bounds = np.array([5, 2, 9, 11, 0, 7, 8]), np.array([0, 3, 5, 7])
         flat = gram.component_blocks(order, bounds, np.array([0, 9, 13, 17]))
         blocks = [full[np.ix_(order[a:b], order[a:b])] for a, b in ((0, 3), (3, 5), (5, 7))]
         close(place, flat, np.concatenate([block.ravel() for block in blocks]))
 
 
-def assert_large_entries(place, gram, full, n_rows):
-    above = np.triu(np.abs(full), k=1)[:n_rows]
+def assert_large_entries(place, gram, full):
+    above = np.triu(np.abs(full), k=1)[: gram.n_rows]
     level = float(np.median(above[above > 0]))
     gap = np.sort(np.abs(above[above > 0] - level))[1]
     assert gap > place.tol * np.abs(full).max(), "the level must separate the entries"
     level += gap / 2
-    found = gram.large_entries(level, n_rows)
+    found = gram.large_entries(level)
     expected = np.nonzero(above > level)
     assert sorted(zip(found.i, found.j, strict=True)) == sorted(zip(*expected, strict=True))
     close(place, found.value, full[found.i, found.j])
@@ -179,11 +180,11 @@ def test_a_filtered_gram(place, matrices, formed):
         extra = noise + noise.T
         expected = whole @ full @ whole.T + extra
         scores = gram.filtered(sp.csr_array(mix), rest, sp.csr_array(extra))
-        assert scores.size == size
+        assert (scores.n_rows, scores.size) == (len(linked), size)
         i = np.repeat(np.arange(len(linked)), size)
         j = np.tile(np.arange(size), len(linked))
         close(place, scores.entries(i, j), expected[i, j])
-        assert_large_entries(place, scores, expected, len(linked))
+        assert_large_entries(place, scores, expected)
 
 
 def test_an_unknown_type_is_refused():

@@ -83,7 +83,7 @@ def test_tests_of_edges_and_outliers_need_a_dense_matrix(matrix):
     [{}, {"center": False, "ridge": 0.1}, {"alpha_row": 0.0, "low_rank_step": "closed"}],
 )
 def test_likelihood_gives_the_numbers_of_a_dense_fit(matrix, options):
-    matrix = matrix[:80, :30]
+    matrix = matrix[:50, :16]
     dense = LikelihoodMNPCA(2, **options).fit(matrix)
     sparse = LikelihoodMNPCA(2, **options).fit(sp.csr_array(matrix))
     close(sparse.denoise(), dense.denoise())

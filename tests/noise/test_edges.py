@@ -7,7 +7,14 @@ from scipy import stats
 
 from mnpca.datasets import chain_precision
 from mnpca.noise import edges as module
-from mnpca.noise.edges import EdgeTests, compare_tests, q_values, score_edges, statistic
+from mnpca.noise.edges import (
+    EdgeTests,
+    can_test,
+    compare_tests,
+    q_values,
+    score_edges,
+    statistic,
+)
 
 
 def draws(precision, m, seed):
@@ -25,6 +32,15 @@ def scored(precision, m, seed, known=None):
 
 def keys(tests, chosen):
     return set(zip(tests.first[chosen].tolist(), tests.second[chosen].tolist(), strict=True))
+
+
+def test_pairs_are_not_searched_where_none_can_pass():
+    assert can_test(150, 10), "all pairs of some items are listed"
+    assert can_test(20_000, 300)
+    assert not can_test(20_000, 30)
+    residual = np.random.default_rng(0).standard_normal((2000, 10))
+    tests = score_edges(residual, np.zeros((2000, 0)), sp.csr_array(sp.eye_array(2000)), 10)
+    assert len(tests.first) == 0
 
 
 def test_p_values_without_an_edge_are_uniform():

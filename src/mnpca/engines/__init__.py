@@ -6,8 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca.engines.arrays import is_foreign_array
-from mnpca.engines.base import Engine
-from mnpca.engines.engine import RowsEngine
+from mnpca.engines.engine import Engine
 from mnpca.engines.rows import ArrayRows, Rows
 
 __all__ = ["Engine", "engine_for", "is_dask", "reads_in_blocks"]
@@ -24,7 +23,7 @@ def engine_for(matrix: Any) -> Engine:
         from mnpca.engines.sparse import SparseEngine
 
         return SparseEngine(matrix)
-    return RowsEngine(_rows(matrix))
+    return Engine(_rows(matrix))
 
 
 def is_dask(array: Any) -> bool:

@@ -38,44 +38,6 @@ def pair_dots(left, right, i, j):
 
 
 @njit(cache=True, nogil=True)
-def pick_large(block, first_row, first_col, level, rows, cols, values):
-    """List the entries of a block above the diagonal with |entry| > level; return their count.
-
-    The count may exceed the room in the output arrays; the caller then comes again with more.
-    """
-    count = 0
-    for a in range(block.shape[0]):
-        for b in range(max(0, first_row + a + 1 - first_col), block.shape[1]):
-            if abs(block[a, b]) > level:
-                if count < len(rows):
-                    rows[count] = first_row + a
-                    cols[count] = first_col + b
-                    values[count] = block[a, b]
-                count += 1
-    return count
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def small_blocks(left, right, order, bounds, offsets, largest, out):
-    """Gram blocks of the small components, written one after the other into `out`."""
-    for c in range(len(bounds) - 1):
-        start = bounds[c]
-        size = bounds[c + 1] - start
-        if size > largest:
-            continue
-        block = out[offsets[c] : offsets[c + 1]].reshape(size, size)
-        for a in range(size):
-            x = left[order[start + a]]
-            for b in range(a + 1):
-                y = right[order[start + b]]
-                dot = left.dtype.type(0)
-                for m in range(len(x)):
-                    dot += x[m] * y[m]
-                block[a, b] = dot
-                block[b, a] = dot
-
-
-@njit(cache=True, nogil=True)
 def dense_rows(indptr, indices, data, rows, offset, scale, by_row, out):
     """Write the listed rows as ``(y - offset) / scale``, both of the columns or of the rows."""
     kind = out.dtype.type

@@ -226,7 +226,7 @@ def sparse_times(sparse: sp.csr_array, dense: Array) -> Array:
     rows of D as a row of S has nonzeros. The order of summation is fixed.
     """
     if isinstance(dense, np.ndarray):
-        return np.asarray(sparse @ dense)
+        return np.asarray(sparse.astype(dense.dtype) @ dense)
     sparse = sp.csr_array(sparse)
     out = empty((sparse.shape[0], dense.shape[1]), dense)
     for part in pieces(sparse.shape[0], dense.shape[1]):

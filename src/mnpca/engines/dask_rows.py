@@ -50,26 +50,24 @@ class DaskRows(Rows):
         blocks = list(array.to_delayed().ravel())
         return cls(blocks, array.chunks[0], array.shape[1], array.dtype)
 
-    def map_groups(self, function, shared, groups, *along):
-        return _compute(self._calls(function, shared, groups, along))
-
-    def total_groups(self, function, shared, groups, *along):
-        return add_up(_compute([_tree(self._calls(function, shared, groups, along))]))
-
-    def map_pairs(self, function, shared, other, pairs, *along):
+    def calls(self, function, shared, sources, along):
         call, shared = delayed(function, pure=False), _share(shared)
-        return _compute(
-            [
-                call(self._gather(first), other._gather(second), shared, *own)
-                for (first, second), *own in zip(pairs, *along, strict=True)
-            ]
-        )
+        return [
+            call(*(rows.gather(where) for rows, where in source), shared, *own)
+            for source, *own in zip(sources, *along, strict=True)
+        ]
+
+    def results(self, calls):
+        return _compute(calls)
+
+    def total_of(self, calls):
+        return add_up(_compute([_tree(calls)]))
 
     def stream(self) -> Iterator[FloatArray]:
         return (_compute([block])[0] for block in self._blocks)
 
     def kept(self, function, shared, dtype):
-        blocks = self._calls(function, shared, self.parts, ())
+        blocks = self._on_groups(function, shared, self.parts, ())
         if on_cluster():
             return DaskRows(_persist(blocks), self._lengths, self.shape[1], dtype)
         # Without workers to hold the blocks, a file does; some blocks at a time go there.
@@ -80,7 +78,7 @@ class DaskRows(Rows):
         return FileRows(matrix)
 
     def derived(self, width, function, shared, *along):
-        blocks = self._calls(function, shared, self.parts, self._cut(along))
+        blocks = self._on_groups(function, shared, self.parts, self._cut(along))
         return DaskRows(blocks, self._lengths, width, self.dtype)
 
     def filtered(self, mix, rest):
@@ -90,19 +88,14 @@ class DaskRows(Rows):
             for part in slices(mix.shape[0], block_rows(width))
         ]
         groups, pieces = [used for used, _ in mixed], [piece for _, piece in mixed]
-        blocks = _persist(self._calls(_mix, None, groups, (pieces,)))
+        blocks = _persist(self._on_groups(_mix, None, groups, [pieces]))
         lengths = [piece.shape[0] for piece in pieces]
         bounds = np.searchsorted(rest, [*self._starts, self.shape[0]])
         others = [rest[a:b] for a, b in pairwise(bounds) if b > a]
-        blocks += [self._gather(group) for group in others]
+        blocks += [self.gather(group) for group in others]
         return DaskRows(blocks, [*lengths, *map(len, others)], width, self.dtype)
 
-    def _calls(self, function: Any, shared: Any, groups: Any, along: Any) -> list[Delayed]:
-        call, shared = delayed(function, pure=False), _share(shared)
-        pieces = zip(groups, *along, strict=True)
-        return [call(self._gather(group), shared, *own) for group, *own in pieces]
-
-    def _gather(self, where: Where) -> Delayed:
+    def gather(self, where: Where) -> Delayed:
         """Return a block, or rows from all blocks in the order of their numbers in `where`."""
         if isinstance(where, slice):
             return self._blocks[self._numbers[where.start, where.stop]]

@@ -1,13 +1,10 @@
 """Rows of an array of torch, CuPy or another library of the array API standard."""
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from mnpca.engines.arrays import (
     Array,
-    empty,
     indices,
     is_torch,
     like,
@@ -19,9 +16,7 @@ from mnpca.engines.arrays import (
     sparse_times,
     to_numpy,
 )
-from mnpca.engines.base import Pairs
-from mnpca.engines.gram import large_in_tile, large_with_sparse
-from mnpca.engines.rows import ArrayRows, add_up, joined
+from mnpca.engines.rows import ArrayRows, Pairs, joined, large_in_tile
 from mnpca.engines.threads import slices
 
 #: Rows whose products are summed in the matrix's own type; the sums of these are float64.
@@ -43,6 +38,8 @@ ROUGH = 1e-3
 class DeviceRows(ArrayRows):
     """An array on any device, whose operations run one after the other there."""
 
+    run = staticmethod(map)
+
     def __init__(self, matrix: Array):
         super().__init__(matrix.detach() if is_torch(matrix) else matrix)
         n, m = self.shape
@@ -63,18 +60,6 @@ class DeviceRows(ArrayRows):
             return self.matrix[where, :]
         return namespace(self.matrix).take(self.matrix, indices(where, self.matrix), axis=0)
 
-    def map_groups(self, function, shared, groups, *along):
-        return list(map(self._on_group(function, shared), zip(groups, *along, strict=True)))
-
-    def total_groups(self, function, shared, groups, *along):
-        return add_up(map(self._on_group(function, shared), zip(groups, *along, strict=True)))
-
-    def map_pairs(self, function, shared, other, pairs, *along):
-        return [
-            function(self.read(first), other.read(second), shared, *own)
-            for (first, second), *own in zip(pairs, *along, strict=True)
-        ]
-
     def total_weighted(self, function, shared, precision):
         if not sp.issparse(precision):
             return super().total_weighted(function, shared, precision)
@@ -88,26 +73,8 @@ class DeviceRows(ArrayRows):
             array = array.toarray()
         return like(array, self.matrix, dtype and getattr(namespace(self.matrix), dtype))
 
-    def _computed(self, width, dtype, function, shared, *along):
-        name = dtype if isinstance(dtype, str) else None
-        aligned = width + (-width % ALIGNED if width != self.shape[1] else 0)
-        out = empty((self.shape[0], aligned), self.matrix, name)
-        out[:, width:] = 0
-        for part, *own in zip(self.parts, *self._cut(along), strict=True):
-            out[part, :width] = function(self.matrix[part, :], shared, *own)
-        return DeviceRows(out)
-
-    def filtered(self, mix, rest):
-        n_mixed, width = mix.shape[0], self.shape[1]
-        out = empty((n_mixed + len(rest), width), self.matrix)
-        out[:n_mixed, :] = sparse_times(mix, self.matrix)
-        for part in pieces(len(rest), width):
-            out[n_mixed + part.start : n_mixed + part.stop, :] = self.read(rest[part])
-        return DeviceRows(out)
-
-    def rescaled(self, weights):
-        self.matrix *= like(weights, self.matrix)[:, None]
-        return self
+    def aligned(self, width):
+        return width + (-width % ALIGNED if width != self.shape[1] else 0)
 
     def products(self, other, i, j):
         values = np.empty(len(i))
@@ -115,45 +82,20 @@ class DeviceRows(ArrayRows):
             values[part] = to_numpy(row_dots(self.read(i[part]), other.read(j[part])))
         return values
 
-    def blocks(self, other, order, bounds, offsets):
-        sizes = np.diff(bounds)
-        flat = np.zeros(offsets[-1])
-        for size in np.unique(sizes):  # components of one size together
-            chosen = np.flatnonzero(sizes == size)
-            for part in pieces(len(chosen), size * self.shape[1]):
-                some = chosen[part]
-                items = order[bounds[some][:, None] + np.arange(size)].ravel()
-                product = _batched(self.read(items), other.read(items), size)
-                flat[offsets[some][:, None] + np.arange(size**2)] = product
-        return flat
-
-    def large_products(self, other, level, n_rows, extra):
+    def large_products(self, other, level):
         # Only places and values of large entries leave the device.
         tile = DEVICE_TILE if on_accelerator(self.matrix) else HOST_TILE
         found = []
         with rough_products(self.matrix) as rough:
             near = level * (1.0 - ROUGH) if rough else level
-            for strip in slices(n_rows, tile):
+            for strip in slices(self.shape[0], tile):
                 rows = self.read(strip)
                 for part in slices(other.shape[0], tile)[strip.start // tile :]:
                     product = rows @ other.read(part).T
                     found.append(large_in_tile(product, strip.start, part.start, near))
         pairs = joined(found)
-        if rough:
-            values = self.products(other, pairs.i, pairs.j)
-            large = np.abs(values) > level
-            pairs = Pairs(pairs.i[large], pairs.j[large], values[large])
-
-        def entries(i: Any, j: Any) -> Any:
-            return self.products(other, i, j)
-
-        return large_with_sparse(pairs, extra, entries, level, n_rows)
-
-
-def _batched(left: Array, right: Array, size: int) -> Any:
-    """Return the products of so many rows at a time, made symmetric, a row for each."""
-    xp = namespace(left)
-    shape = (-1, size, left.shape[1])
-    left, right = xp.reshape(left, shape), xp.reshape(right, shape)
-    product = to_numpy(left @ xp.permute_dims(right, (0, 2, 1))).astype(np.float64)
-    return ((product + product.transpose(0, 2, 1)) / 2).reshape(len(product), -1)
+        if not rough:
+            return pairs
+        values = self.products(other, pairs.i, pairs.j)
+        large = np.abs(values) > level
+        return Pairs(pairs.i[large], pairs.j[large], values[large])

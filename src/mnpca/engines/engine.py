@@ -1,4 +1,8 @@
-"""What the solvers ask of the data matrix, written once for all kinds of rows.
+"""What the solvers ask of the data matrix, wherever it lives: written once for all kinds of rows.
+
+Only the n x p matrix and its residuals belong to an engine. Everything thin (n x k, p x k, vectors,
+k x k) goes in and comes out as float64 NumPy arrays on the host, and precisions as one-dimensional
+arrays (a diagonal) or scipy CSR arrays, so that the solvers are the same for every engine.
 
 Memory beside the matrix is bounded by a block of rows and the thin arrays (n x k) where the rows
 are not in memory. Functions whose name begins with an underscore run where the rows are.
@@ -13,63 +17,74 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
 from mnpca.engines.arrays import Array, astype, empty, namespace, row_dots, sparse_times, to_numpy
-from mnpca.engines.base import Gram, Weights
-from mnpca.engines.gram import FactorGram, FormedGram
-from mnpca.engines.rows import BLOCK, ArrayRows, Rows, add_up
+from mnpca.engines.gram import FactorGram, FormedGram, Gram
+from mnpca.engines.rows import BLOCK, ArrayRows, Rows, Weights, add_up
 from mnpca.engines.threads import slices
 
 
-class RowsEngine:
-    """The operations of `mnpca.engines.base.Engine` on a matrix Y, block by block of its rows."""
+class Engine:
+    """An n x p matrix Y and the operations on it that grow with n p, block by block of its rows."""
 
     def __init__(self, rows: Rows):
         self.rows = rows
 
     @property
     def shape(self) -> tuple[int, int]:
+        """Return (n, p)."""
         return self.rows.shape
 
     def extremes(self) -> tuple[float, float]:
+        """Return the smallest and the largest entry; not a number where any entry is none."""
         pairs = np.array(self.rows.map(_extremes, None))
         return float(pairs[:, 0].min()), float(pairs[:, 1].max())
 
     def column_means(self) -> FloatArray:
+        """Return the mean row ``Y'1 / n``."""
         return to_numpy(self.rows.total(_column_sums, None)) / self.shape[0]
 
     def column_mean_squares(self, offset: FloatArray) -> FloatArray:
+        """Return the mean of ``(y_ij - offset_j)^2`` of every column j."""
         offset = self.rows.beside(offset, "float64")
         return to_numpy(self.rows.total(_sums_of_squares, offset)) / self.shape[0]
 
-    def standardized(self, offset: FloatArray, scale: FloatArray) -> "RowsEngine":
+    def standardized(self, offset: FloatArray, scale: FloatArray) -> "Engine":
+        """Return an engine that holds ``(y_ij - offset_j) / scale_j`` in float32."""
         # Computed once: from then on a pass reads half the bytes of the original, and whatever
         # made the original (decompression, a lazy expression) is not repeated.
         shared = tuple(self.rows.beside(each, "float64") for each in (offset, scale))
-        return RowsEngine(self.rows.kept(_standardize, shared, "float32"))
+        return Engine(self.rows.kept(_standardize, shared, "float32"))
 
     def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
-        (found,) = self.rows.map_groups(_columns, cols, [rows])
-        return np.asarray(found)
+        """Return the entries of the given rows and columns as a float64 array on the host."""
+        return np.asarray(self.rows.gathered(_columns, cols, rows))
 
-    def columns(self, cols: IntArray) -> "RowsEngine":
-        return RowsEngine(self.rows.derived(len(cols), _pick, cols))
+    def columns(self, cols: IntArray) -> "Engine":
+        """Return an engine that holds the given columns."""
+        return Engine(self.rows.derived(len(cols), _pick, cols))
 
     def row_blocks(self) -> Iterator[FloatArray]:
+        """Yield the rows in order as NumPy arrays of some rows each, in Y's own type."""
         return self.rows.stream()
 
     def times(self, right: FloatArray) -> FloatArray:
+        """Return ``Y V`` for a thin V."""
         return np.concatenate(self.rows.map(_times, self.rows.beside(right)))
 
     def transposed_times(self, left: FloatArray) -> FloatArray:
+        """Return ``Y' U`` for a thin U."""
         return to_numpy(self.rows.total(_transposed_times, None, self.rows.beside(left)))
 
-    def squares(self) -> "RowsSquares":
-        return RowsSquares(self.rows.derived(self.shape[1], _squares, None))
+    def squares(self) -> "Squares":
+        """Return the squared entries of Y."""
+        return Squares(self.rows.derived(self.shape[1], _squares, None))
 
-    def residual_squares(self, left: FloatArray, right: FloatArray) -> "RowsSquares":
+    def residual_squares(self, left: FloatArray, right: FloatArray) -> "Squares":
+        """Return the squared entries of ``Y - left right'``."""
         signal = self.rows.beside(right.T), self.rows.beside(left)
-        return RowsSquares(self.rows.derived(self.shape[1], _residual_squares, *signal))
+        return Squares(self.rows.derived(self.shape[1], _residual_squares, *signal))
 
     def weighted_norm(self, row_precision: Weights, col_precision: Weights) -> float:
+        """Return ``tr(A Y B Y')``."""
         weights = self.rows.beside(col_precision)
         if sp.issparse(row_precision):
             return float(self.rows.total_weighted(_weighted_norm, weights, row_precision))
@@ -83,6 +98,7 @@ class RowsEngine:
         thin: FloatArray,
         spread: FloatArray,
     ) -> Gram:
+        """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
         residual = self._residual(left, right, thin)
         filtered = residual.derived(
             residual.shape[1],
@@ -102,9 +118,10 @@ class RowsEngine:
         thin: FloatArray,
         spread: FloatArray,
     ) -> Gram:
+        """Return ``R' A R + thin spread thin'`` among columns, R = Y - left right'."""
         if not self.rows.forms_columns:
             assert isinstance(self.rows, ArrayRows)
-            columns = RowsEngine(self.rows.transposed())
+            columns = Engine(self.rows.transposed())
             return columns.row_gram(right, left, row_precision, thin, spread)
         residual = self._residual(left, right, np.empty((len(left), 0)))
         products = residual.total_weighted(_col_products, None, row_precision)
@@ -121,7 +138,7 @@ class RowsEngine:
         )
 
 
-class DenseEngine(RowsEngine):
+class DenseEngine(Engine):
     """A NumPy array in memory, in the given type.
 
     float32 halves the time and the memory; the thin algebra of the solver stays in float64.
@@ -131,16 +148,18 @@ class DenseEngine(RowsEngine):
         super().__init__(ArrayRows(np.ascontiguousarray(matrix, dtype=dtype)))
 
 
-class RowsSquares:
-    """Squared entries, summed with weights along either side; see `mnpca.engines.base.Squares`."""
+class Squares:
+    """Squared entries of an n x p matrix, summed with weights along either side."""
 
     def __init__(self, squares: Rows):
         self._squares = squares
 
     def row_sums(self, col_weights: FloatArray) -> FloatArray:
+        """Return ``sum_j w_j y_ij^2`` of every row i."""
         return np.concatenate(self._squares.map(_times, self._squares.beside(col_weights)))
 
     def col_sums(self, row_weights: FloatArray) -> FloatArray:
+        """Return ``sum_i w_i y_ij^2`` of every column j."""
         weights = self._squares.beside(row_weights)
         return to_numpy(self._squares.total(_transposed_times, None, weights))
 

@@ -5,7 +5,6 @@ Memory is bounded by a few blocks. What is kept goes to a nameless file.
 
 import tempfile
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,11 @@ class LazyRows(LocalRows):
         return DerivedRows(self, width, function, shared, along)
 
     def filtered(self, mix, rest):
-        return FilteredRows(self, mix, rest)
+        units = sp.csr_array(
+            (np.ones(len(rest)), rest, np.arange(len(rest) + 1)), shape=(len(rest), self.shape[0])
+        )
+        mixed = MixedRows(self, sp.csr_array(sp.vstack([mix, units])))
+        return mixed.kept(as_given, None, self.dtype)
 
 
 class FileRows(LazyRows):
@@ -79,46 +82,17 @@ class DerivedRows(LazyRows):
         return rows
 
 
-class FilteredRows(LazyRows):
-    """Sparse mixtures of other rows, kept where these are not in memory, and then some of these."""
+class MixedRows(LazyRows):
+    """Sparse mixtures of other rows."""
 
-    def __init__(self, base: LazyRows, mix: sp.csr_array, rest: IntArray):
-        n_mixed, width = mix.shape[0], base.shape[1]
-        self.shape = (n_mixed + len(rest), width)
+    def __init__(self, base: LazyRows, mix: sp.csr_array):
+        self.shape = (mix.shape[0], base.shape[1])
         self.dtype = base.dtype
+        self.parts = slices(mix.shape[0], block_rows(base.shape[1]))
         self.in_memory = base.in_memory
-        self._base, self._mix, self._rest = base, mix.astype(base.dtype), rest
-        starts = np.searchsorted(rest, [0, *(part.stop for part in base.parts)])
-        mixed = slices(n_mixed, block_rows(width))
-        others = [slice(n_mixed + a, n_mixed + b) for a, b in pairwise(starts) if b > a]
-        self.parts = mixed + others
-        self._kept: FloatArray | None = None
-        if not base.in_memory:
-            kept = scratch((n_mixed, width), base.dtype)
-
-            def fill(part: slice) -> None:
-                kept[part] = self._mixtures(part)
-
-            each(fill, mixed)
-            self._kept = kept
+        self._base, self._mix = base, mix.astype(base.dtype)
 
     def read(self, where: Where) -> FloatArray:
-        n_mixed = self._mix.shape[0]
-        items = np.arange(self.shape[0])[where]
-        above = items < n_mixed
-        others = self._base.read(self._rest[items[~above] - n_mixed])
-        if not above.any():
-            return others
-        mixed = self._mixtures(items[above])
-        if above.all():
-            return mixed
-        rows = np.empty((len(items), self.shape[1]), self.dtype)
-        rows[above], rows[~above] = mixed, others
-        return rows
-
-    def _mixtures(self, where: Where) -> FloatArray:
-        if self._kept is not None:
-            return np.asarray(self._kept[where])
         used, mix = used_columns(self._mix[where])
         return np.asarray(mix @ self._base.read(used))
 

@@ -1,44 +1,157 @@
 """Gram matrices of residuals: from factors, entry by entry as they are asked for, or formed.
 
-See `mnpca.engines.base.Gram` for the methods. Both have a sparse part `extra`, which is added to
-what is computed of the rest.
+Solvers ask for what `Gram` has, whatever it is made of.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.arrays import (
-    Array,
-    astype,
-    indices,
-    like,
-    namespace,
-    row_dots,
-    sparse_times,
-    to_numpy,
-)
-from mnpca.engines.base import Pairs
-from mnpca.engines.rows import ArrayRows, Rows, joined
+from mnpca.engines.arrays import Array, astype, indices, like, namespace, sparse_times, to_numpy
+from mnpca.engines.rows import ArrayRows, Pairs, Rows, joined, large_in_tile
 from mnpca.engines.threads import slices
 
 #: Rows of a formed matrix that a search looks at in one go.
 STRIP = 1024
+#: Large components whose products are computed at once: they are there twice for a while.
+AT_ONCE = 8
+#: Blocks of components up to this size are made of listed entries, larger ones are one product.
+SMALL = 16
 #: Entries of blocks that are listed at a time: a list has several numbers for each of them.
 LISTED = 2**20
 
-Entries: TypeAlias = Callable[[IntArray, IntArray], FloatArray]
+
+class Gram(ABC):
+    """A symmetric q x q matrix ``G + extra`` of which only the entries asked for are computed.
+
+    G is a Gram matrix of residuals, such as ``R B R' + F spread F'``; `extra` is sparse. After
+    `filtered` it has its first `n_rows` rows only.
+    """
+
+    extra: sp.csr_array | None = None
+    size: int
+    """The number of items q."""
+    n_rows: int
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of G (without `extra`)."""
+        every = np.arange(self.size)
+        return self._products(every, every)
+
+    def rescale(self, weights: FloatArray) -> None:
+        """Multiply row and column i of ``G + extra`` by ``weights[i]``, in place."""
+        self._rescale(weights)
+        if self.extra is not None:
+            scale = sp.diags_array(weights)
+            self.extra = sp.csr_array(scale @ self.extra @ scale)
+
+    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the listed entries of ``G + extra``."""
+        return self._products(i, j) + self._extra_entries(i, j)
+
+    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
+        """Return diagonal blocks of ``G + extra``, one after the other in a flat array.
+
+        Component c holds the items ``order[bounds[c]:bounds[c + 1]]`` and its block, row by row,
+        lies at ``offsets[c]:offsets[c + 1]``.
+        """
+        flat = np.empty(offsets[-1])
+        sizes = np.diff(bounds)
+        listed = np.flatnonzero(np.repeat(sizes <= SMALL, np.diff(offsets)))
+        for part in slices(len(listed), LISTED):
+            places = listed[part]
+            component = np.searchsorted(offsets, places, side="right") - 1
+            first = bounds[component]
+            row, col = np.divmod(places - offsets[component], sizes[component])
+            # Either half from the same products, so that blocks are symmetric to the last bit.
+            i, j = order[first + np.minimum(row, col)], order[first + np.maximum(row, col)]
+            flat[places] = self._products(i, j)
+        large = np.flatnonzero(sizes > SMALL)
+        items = [order[bounds[c] : bounds[c + 1]] for c in large]
+        for c, block in zip(large, self._blocks(items), strict=True):
+            flat[offsets[c] : offsets[c + 1]] = ((block + block.T) / 2).ravel()
+        self._add_extra_blocks(order, bounds, offsets, flat)
+        return flat
+
+    def large_entries(self, level: float) -> Pairs:
+        """Return the entries (i, j), i < j, of ``G + extra`` with ``|entry| > level``."""
+        found = self._large_products(level)
+        if self.extra is None:
+            return found
+        # The sparse part can only change the pairs it has an entry for: these are looked at again.
+        upper = sp.triu(self.extra, k=1, format="coo")
+        i, j = (np.asarray(side, np.int64) for side in upper.coords)
+        i, j = i[i < self.n_rows], j[i < self.n_rows]
+        values = self.entries(i, j)
+        large = np.abs(values) > level
+        other = ~np.isin(found.i * self.size + found.j, i * self.size + j)
+        kept = Pairs(found.i[other], found.j[other], found.value[other])
+        return joined([kept, Pairs(i[large], j[large], values[large])])
+
+    @abstractmethod
+    def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "Gram":
+        """Return the leading rows of ``N G N' + extra`` where N stacks `mix` on unit rows.
+
+        `mix` is sparse, l x q; the other rows of N pick the items `rest` one by one. Only rows
+        ``i < l`` of the result can be asked for. `extra` is in the new order; the old `extra` is
+        left out.
+        """
+
+    @abstractmethod
+    def _products(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the listed entries of G."""
+
+    @abstractmethod
+    def _blocks(self, components: list[IntArray]) -> Iterator[FloatArray]:
+        """Yield the block of G among the items of every component."""
+
+    @abstractmethod
+    def _large_products(self, level: float) -> Pairs:
+        """Return the large entries of G above the diagonal."""
+
+    @abstractmethod
+    def _rescale(self, weights: FloatArray) -> None:
+        """Multiply row and column i of G by ``weights[i]``."""
+
+    def _extra_entries(self, i: IntArray, j: IntArray) -> FloatArray:
+        values = np.zeros(len(i))
+        if self.extra is None:
+            return values
+        # Most items have no entry at all; looking for one is what takes time.
+        filled = np.diff(self.extra.indptr) > 0
+        there = np.flatnonzero(filled[i] & filled[j])
+        if len(there) > 0:
+            values[there] = np.asarray(self.extra[i[there], j[there]]).ravel()
+        return values
+
+    def _add_extra_blocks(
+        self, order: IntArray, bounds: IntArray, offsets: IntArray, flat: FloatArray
+    ) -> None:
+        """Add the entries of `extra` that lie inside a component to the flat blocks."""
+        if self.extra is None:
+            return
+        sizes = np.diff(bounds)
+        component = np.repeat(np.arange(len(sizes)), sizes)
+        entries = self.extra[order][:, order].tocoo()
+        inside = component[entries.coords[0]] == component[entries.coords[1]]
+        i, j = (side[inside] for side in entries.coords)
+        c = component[i]
+        places = offsets[c] + (i - bounds[c]) * sizes[c] + j - bounds[c]
+        np.add.at(flat, places, entries.data[inside])
 
 
-class FactorGram:
+class FactorGram(Gram):
     """The symmetric matrix ``left right' + extra`` of q items, kept as its factors.
 
     These are residuals (rows, or arrays), once filtered by the other side's precision and once not.
-    Where left has fewer rows, the matrix has its leading rows only.
     """
+
+    _keys: IntArray
+    _values: FloatArray
 
     def __init__(
         self,
@@ -49,8 +162,9 @@ class FactorGram:
         self._left, self._right = (
             each if isinstance(each, Rows) else ArrayRows(each) for each in (left, right)
         )
+        self.n_rows, self.size = self._left.shape[0], self._right.shape[0]
         self.extra = extra
-        self._known = _Known()
+        self._forget()
 
     @property
     def left(self) -> Any:
@@ -62,49 +176,46 @@ class FactorGram:
         """Return the second factor, where it is an array."""
         return self._right.matrix
 
-    @property
-    def size(self) -> int:
-        return self._right.shape[0]
-
-    def diagonal(self) -> FloatArray:
-        parts = [(part, part) for part in self._left.parts]
-        return np.concatenate(self._left.map_pairs(_diagonal, None, self._right, parts))
-
-    def rescale(self, weights: FloatArray) -> None:
-        self._left, self._right = (each.rescaled(weights) for each in (self._left, self._right))
-        self.extra = _rescaled(self.extra, weights)
-        self._known = _Known()
-
-    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
-        if self._left.matrix is not None:
-            values = self._left.products(self._right, i, j)
-        else:  # rows that are computed whenever they are read
-            keys = i * self.size + j
-            new = self._known.missing(keys)
-            places = np.divmod(new, self.size)
-            self._known.add(new, self._left.products(self._right, *places))
-            values = self._known[keys]
-        return values + sparse_entries(self.extra, i, j)
-
-    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
-        flat = self._left.blocks(self._right, order, bounds, offsets)
-        add_sparse_blocks(self.extra, order, bounds, offsets, flat)
-        return flat
-
-    def large_entries(self, level: float, n_rows: int | None = None) -> Pairs:
-        n_rows = self._left.shape[0] if n_rows is None else n_rows
-        return self._left.large_products(self._right, level, n_rows, self.extra)
-
     def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "FactorGram":
         left = self._left.filtered(mix, rest[:0])
         return FactorGram(left, self._right.filtered(mix, rest), extra)
 
+    def _products(self, i: IntArray, j: IntArray) -> FloatArray:
+        if self._left.matrix is not None:
+            return self._left.products(self._right, i, j)
+        # Rows that are computed whenever they are read: products are computed once.
+        keys = i * self.size + j
+        new = np.setdiff1d(keys, self._keys)
+        if len(new) > 0:
+            values = self._left.products(self._right, *np.divmod(new, self.size))
+            every = np.concatenate([self._keys, new])
+            order = np.argsort(every)
+            self._keys = every[order]
+            self._values = np.concatenate([self._values, values])[order]
+        return np.asarray(self._values[np.searchsorted(self._keys, keys)])
 
-class FormedGram:
+    def _forget(self) -> None:
+        self._keys, self._values = np.zeros(0, np.int64), np.zeros(0)
+
+    def _blocks(self, components: list[IntArray]) -> Iterator[FloatArray]:
+        pairs = [(items, items) for items in components]
+        for some in slices(len(pairs), AT_ONCE):
+            yield from self._left.map_pairs(_all_products, None, self._right, pairs[some])
+
+    def _large_products(self, level: float) -> Pairs:
+        return self._left.large_products(self._right, level)
+
+    def _rescale(self, weights: FloatArray) -> None:
+        self._left, self._right = (each.rescaled(weights) for each in (self._left, self._right))
+        self._forget()
+
+
+class FormedGram(Gram):
     """The leading rows of a symmetric matrix ``gram + extra``, an array (float64) anywhere."""
 
     def __init__(self, gram: Array, extra: sp.csr_array | None = None):
         self.gram = gram
+        self.n_rows, self.size = (int(length) for length in gram.shape)
         self.extra = extra
 
     @classmethod
@@ -115,40 +226,13 @@ class FormedGram:
         products *= 0.5
         return cls(products)
 
-    @property
-    def size(self) -> int:
-        return int(self.gram.shape[1])
-
-    def diagonal(self) -> FloatArray:
-        return np.array(to_numpy(namespace(self.gram).linalg.diagonal(self.gram)), np.float64)
-
-    def rescale(self, weights: FloatArray) -> None:
-        weight = like(weights, self.gram)
-        self.gram *= weight[None, :]
-        self.gram *= weight[:, None]
-        self.extra = _rescaled(self.extra, weights)
-
-    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
-        return self._entries(i, j) + sparse_entries(self.extra, i, j)
-
-    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
-        flat = blocks_of_entries(self._entries, order, bounds, offsets)
-        add_sparse_blocks(self.extra, order, bounds, offsets, flat)
-        return flat
-
-    def large_entries(self, level: float, n_rows: int | None = None) -> Pairs:
-        n_rows = self.gram.shape[0] if n_rows is None else n_rows
-        strips = slices(n_rows, STRIP)
-        found = [large_in_tile(self.gram[s, s.start :], s.start, s.start, level) for s in strips]
-        return large_with_sparse(joined(found), self.extra, self._entries, level, n_rows)
-
     def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "FormedGram":
         xp = namespace(self.gram)
         half = sparse_times(mix, self.gram)
         others = xp.take(half, indices(rest, half), axis=1)
         return FormedGram(xp.concat([sparse_times(mix, half.T).T, others], axis=1), extra)
 
-    def _entries(self, i: IntArray, j: IntArray) -> FloatArray:
+    def _products(self, i: IntArray, j: IntArray) -> FloatArray:
         if isinstance(self.gram, np.ndarray):
             return np.asarray(self.gram[i, j])
         xp = namespace(self.gram)
@@ -156,116 +240,30 @@ class FormedGram:
         places = np.asarray(i, np.int64) * self.size + j
         return to_numpy(xp.take(flat, indices(places, flat))).astype(np.float64)
 
+    def _blocks(self, components: list[IntArray]) -> Iterator[FloatArray]:
+        xp = namespace(self.gram)
+        for items in components:
+            where = indices(items, self.gram)
+            yield to_numpy(xp.take(xp.take(self.gram, where, axis=0), where, axis=1))
 
-class _Known:
-    """Entries that were computed before, by key."""
+    def _large_products(self, level: float) -> Pairs:
+        strips = slices(self.n_rows, STRIP)
+        return joined(
+            [large_in_tile(self.gram[s, s.start :], s.start, s.start, level) for s in strips]
+        )
 
-    def __init__(self) -> None:
-        self._keys = np.zeros(0, np.int64)
-        self._values = np.zeros(0)
-
-    def missing(self, keys: IntArray) -> IntArray:
-        return np.setdiff1d(keys, self._keys)
-
-    def add(self, keys: IntArray, values: FloatArray) -> None:
-        every = np.concatenate([self._keys, keys])
-        order = np.argsort(every)
-        self._keys = every[order]
-        self._values = np.concatenate([self._values, values])[order]
-
-    def __getitem__(self, keys: IntArray) -> FloatArray:
-        return np.asarray(self._values[np.searchsorted(self._keys, keys)])
+    def _rescale(self, weights: FloatArray) -> None:
+        weight = like(weights, self.gram)
+        self.gram *= weight[None, :]
+        self.gram *= weight[:, None]
 
 
-def _diagonal(left: Array, right: Array, _: None) -> FloatArray:
-    return to_numpy(row_dots(left, right)).astype(np.float64)
+def as_array(gram: Gram) -> FloatArray:
+    """Return all entries of a small Gram matrix, with `extra`."""
+    size = gram.size
+    ends = np.array([[0, size], [0, size**2]])
+    return gram.component_blocks(np.arange(size), *ends).reshape(size, size)
 
 
-def _rescaled(matrix: sp.csr_array | None, weights: FloatArray) -> sp.csr_array | None:
-    """Multiply row and column i by ``weights[i]``."""
-    if matrix is None:
-        return None
-    scale = sp.diags_array(weights)
-    return sp.csr_array(scale @ matrix @ scale)
-
-
-def sparse_entries(matrix: sp.csr_array | None, i: IntArray, j: IntArray) -> FloatArray:
-    """Return ``matrix[i, j]`` entry by entry, for a symmetric matrix."""
-    values = np.zeros(len(i))
-    if matrix is None:
-        return values
-    # Most items have no entry at all; looking for one is what takes time.
-    filled = np.diff(matrix.indptr) > 0
-    there = np.flatnonzero(filled[i] & filled[j])
-    if len(there) > 0:
-        values[there] = np.asarray(matrix[i[there], j[there]]).ravel()
-    return values
-
-
-def blocks_of_entries(
-    entries: Entries, order: IntArray, bounds: IntArray, offsets: IntArray
-) -> FloatArray:
-    """Return the flat blocks of components from listed entries, some of them at a time."""
-    flat = np.empty(offsets[-1])
-    for part in slices(len(flat), LISTED):
-        place = np.arange(part.start, part.stop)
-        component = np.searchsorted(offsets, place, side="right") - 1
-        place -= offsets[component]
-        first, size = bounds[component], np.diff(bounds)[component]
-        flat[part] = entries(order[first + place // size], order[first + place % size])
-    return flat
-
-
-def add_sparse_blocks(
-    matrix: sp.csr_array | None,
-    order: IntArray,
-    bounds: IntArray,
-    offsets: IntArray,
-    flat: FloatArray,
-) -> None:
-    """Add the entries of a sparse matrix that lie inside a component to the flat blocks."""
-    if matrix is None:
-        return
-    sizes = np.diff(bounds)
-    component = np.repeat(np.arange(len(sizes)), sizes)
-    entries = matrix[order][:, order].tocoo()
-    inside = component[entries.coords[0]] == component[entries.coords[1]]
-    i, j = (side[inside] for side in entries.coords)
-    c = component[i]
-    np.add.at(flat, offsets[c] + (i - bounds[c]) * sizes[c] + j - bounds[c], entries.data[inside])
-
-
-def large_in_tile(tile: Array, i0: int, j0: int, level: float) -> Pairs:
-    """Return the large entries above the diagonal of a tile whose first entry is (i0, j0)."""
-    xp, level = namespace(tile), float(level)
-    large = (tile > level) | (tile < -level)
-    if j0 < i0 + tile.shape[0]:
-        rows = indices(i0 + np.arange(tile.shape[0]), tile)
-        cols = indices(j0 + np.arange(tile.shape[1]), tile)
-        large = large & (cols[None, :] > rows[:, None])
-    i, j = (to_numpy(side) for side in xp.nonzero(large))
-    return Pairs(i + i0, j + j0, to_numpy(tile[large]).astype(np.float64))
-
-
-def large_with_sparse(
-    found: Pairs,
-    matrix: sp.csr_array | None,
-    entries: Entries,
-    level: float,
-    n_rows: int,
-) -> Pairs:
-    """Return the large entries in the first rows of ``G + matrix`` from those of G.
-
-    The sparse part can only change the pairs it has an entry for; these are looked at again.
-    `entries` gives listed entries of G.
-    """
-    if matrix is None:
-        return found
-    size = matrix.shape[0]
-    i, j = (np.asarray(side, np.int64) for side in sp.triu(matrix, k=1, format="coo").coords)
-    i, j = i[i < n_rows], j[i < n_rows]
-    values = entries(i, j) + sparse_entries(matrix, i, j)
-    large = np.abs(values) > level
-    other = ~np.isin(found.i * size + found.j, i * size + j)
-    kept = Pairs(found.i[other], found.j[other], found.value[other])
-    return joined([kept, Pairs(i[large], j[large], values[large])])
+def _all_products(left: Array, right: Array, _: None) -> FloatArray:
+    return to_numpy(left @ right.T).astype(np.float64)

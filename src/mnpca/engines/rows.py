@@ -11,7 +11,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,23 +19,42 @@ import scipy.sparse as sp
 from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels
-from mnpca.engines.arrays import Array, astype, to_numpy
-from mnpca.engines.base import Pairs, Weights
-from mnpca.engines.threads import each, slices, stream
+from mnpca.engines.arrays import (
+    Array,
+    astype,
+    empty,
+    indices,
+    like,
+    namespace,
+    pieces,
+    sparse_times,
+    to_numpy,
+)
+from mnpca.engines.threads import slices, stream
 
 #: Rows of a pass over a matrix in memory, and rows and columns of a tile in a search. Sums in
 #: float32 are over so many rows; the sums of these are in float64.
 BLOCK = 1024
 #: Bytes of a block of rows that are not in memory; a few of these are there per thread.
 BLOCK_BYTES = 16 * 2**20
-#: Components up to this size are multiplied out in one compiled loop, larger ones by BLAS.
-SMALL = 64
 #: With so many times more rows than columns the Gram matrix of the columns is formed.
 TALL = 4
 
+Weights: TypeAlias = FloatArray | sp.csr_array
+"""A precision: its diagonal where it has nothing else, otherwise CSR."""
 Function: TypeAlias = Callable[..., Any]
 Where: TypeAlias = slice | IntArray
 """Rows by number, or one of `Rows.parts`."""
+Source: TypeAlias = Sequence[tuple["Rows", Where]]
+"""What one call gets: rows of one matrix, or of several."""
+
+
+class Pairs(NamedTuple):
+    """Entries (i, j), i < j, of a symmetric matrix."""
+
+    i: IntArray
+    j: IntArray
+    value: FloatArray
 
 
 class Rows(ABC):
@@ -59,27 +78,18 @@ class Rows(ABC):
         return True
 
     @abstractmethod
-    def map_groups(
-        self, function: Function, shared: Any, groups: Sequence[Where], *along: Iterable[Any]
-    ) -> list[Any]:
-        """Return ``function(rows of the group, shared, ...)``; `along` has an object per group."""
-
-    @abstractmethod
-    def total_groups(
-        self, function: Function, shared: Any, groups: Sequence[Where], *along: Iterable[Any]
+    def calls(
+        self, function: Function, shared: Any, sources: Iterable[Source], along: Iterable[Any]
     ) -> Any:
-        """Return the sum of what `map_groups` lists, in float64."""
+        """Prepare ``function(rows, ..., shared, ...)`` for the rows of every source."""
 
     @abstractmethod
-    def map_pairs(
-        self,
-        function: Function,
-        shared: Any,
-        other: Any,
-        pairs: Sequence[tuple[Where, Where]],
-        *along: Iterable[Any],
-    ) -> list[Any]:
-        """As `map_groups`, with rows of this matrix and rows of another one for every call."""
+    def results(self, calls: Any) -> list[Any]:
+        """Return what the calls return."""
+
+    @abstractmethod
+    def total_of(self, calls: Any) -> Any:
+        """Return the sum of what the calls return, in float64."""
 
     @abstractmethod
     def stream(self) -> Iterator[FloatArray]:
@@ -99,18 +109,34 @@ class Rows(ABC):
 
     def map(self, function: Function, shared: Any, *along: Any) -> list[Any]:
         """Return ``function(block, shared, ...)`` of every block."""
-        return self.map_groups(function, shared, self.parts, *self._cut(along))
+        return self.results(self._on_groups(function, shared, self.parts, self._cut(along)))
+
+    def map_pairs(
+        self,
+        function: Function,
+        shared: Any,
+        other: "Rows",
+        pairs: Iterable[tuple[Where, Where]],
+        *along: Any,
+    ) -> list[Any]:
+        """Return ``function(rows, rows of another matrix, shared, ...)`` of every pair."""
+        sources = [((self, first), (other, second)) for first, second in pairs]
+        return self.results(self.calls(function, shared, sources, along))
+
+    def gathered(self, function: Function, shared: Any, where: Where) -> Any:
+        """Return ``function(rows, shared)`` of some rows."""
+        return self.results(self._on_groups(function, shared, [where], ()))[0]
 
     def total(self, function: Function, shared: Any, *along: Any) -> Any:
         """Return the sum of ``function(block, shared, ...)`` over the blocks, in float64."""
-        return self.total_groups(function, shared, self.parts, *self._cut(along))
+        return self.total_of(self._on_groups(function, shared, self.parts, self._cut(along)))
 
     def total_weighted(self, function: Function, shared: Any, precision: Weights) -> Any:
         """Return the sum of ``function(Z_g, (P Z)_g, shared)`` over groups g of rows."""
         if not sp.issparse(precision):
             return self.total(_weigh, (function, shared), self.beside(precision))
         groups, blocks = component_groups(precision, block_rows(self.shape[1]))
-        return self.total_groups(_weigh, (function, shared), groups, blocks)
+        return self.total_of(self._on_groups(_weigh, (function, shared), groups, [blocks]))
 
     def beside(self, array: Any, dtype: str | None = None) -> Any:
         """Return an array in the type of the rows, or a given one, where the rows are.
@@ -137,41 +163,24 @@ class Rows(ABC):
         values[order] = np.concatenate([*found, np.zeros(0)])
         return values
 
-    def blocks(
-        self, other: Any, order: IntArray, bounds: IntArray, offsets: IntArray
-    ) -> FloatArray:
-        """Return diagonal blocks of ``Z W'``; see `mnpca.engines.base.Gram.component_blocks`."""
-        pairs, pieces = [], []
-        for a, b in pairwise(
-            np.searchsorted(bounds, [0, *cut(bounds[1:], block_rows(self.shape[1]))])
-        ):
-            items, own = order[bounds[a] : bounds[b]], slice(a, b + 1)
-            pairs.append((items, items))
-            pieces.append(
-                (np.arange(len(items)), bounds[own] - bounds[a], offsets[own] - offsets[a])
-            )
-        found = self.map_pairs(_component_blocks, None, other, pairs, pieces)
-        return np.concatenate([*found, np.zeros(0)])
+    def large_products(self, other: Any, level: float) -> Pairs:
+        """Return the entries of ``Z W'`` above the diagonal with ``|entry| > level``.
 
-    def large_products(
-        self, other: Any, level: float, n_rows: int, extra: sp.csr_array | None
-    ) -> Pairs:
-        """Return the entries above the diagonal of ``Z W' + extra`` with ``|entry| > level``.
-
-        Only the first `n_rows` rows are searched. One tile at a time is formed.
+        One tile at a time is formed.
         """
-        pairs, corners = [], []
-        strips: dict[int, Any] = {}
-        for part in self.parts:
-            if part.start >= n_rows:
-                break
-            strips[part.start] = None if extra is None else extra[part].tocsc()
-            for across in other.parts:
-                if across.stop > part.start:
-                    pairs.append((part, across))
-                    corners.append((part.start, across.start))
-        shared = (level, n_rows, strips)
-        return joined(self.map_pairs(_large_products, shared, other, pairs, corners))
+        pairs = [
+            (part, across)
+            for part in self.parts
+            for across in other.parts
+            if across.stop > part.start
+        ]
+        corners = [(part.start, across.start) for part, across in pairs]
+        return joined(self.map_pairs(_large_products, level, other, pairs, corners))
+
+    def _on_groups(
+        self, function: Function, shared: Any, groups: Iterable[Where], along: Iterable[Any]
+    ) -> Any:
+        return self.calls(function, shared, [[(self, group)] for group in groups], along)
 
     def _cut(self, along: Iterable[Any]) -> list[list[Any]]:
         return [[array[part, ...] for part in self.parts] for array in along]
@@ -180,28 +189,28 @@ class Rows(ABC):
 class LocalRows(Rows):
     """Rows that this process reads, in the threads of `worker_threads`."""
 
+    run = staticmethod(stream)
+    """Yields a function of every piece in order."""
+
     @abstractmethod
     def read(self, where: Where) -> Array:
         """Return rows."""
 
-    def map_groups(self, function, shared, groups, *along):
-        return each(self._on_group(function, shared), zip(groups, *along, strict=True))
-
-    def total_groups(self, function, shared, groups, *along):
-        return add_up(stream(self._on_group(function, shared), zip(groups, *along, strict=True)))
-
-    def map_pairs(self, function, shared, other, pairs, *along):
+    def calls(self, function, shared, sources, along):
         def call(piece: Any) -> Any:
-            (first, second), *own = piece
-            return function(self.read(first), other.read(second), shared, *own)
+            source, *own = piece
+            return function(*(rows.read(where) for rows, where in source), shared, *own)
 
-        return each(call, zip(pairs, *along, strict=True))
+        return self.run(call, zip(sources, *along, strict=True))
+
+    def results(self, calls):
+        return list(calls)
+
+    def total_of(self, calls):
+        return add_up(calls)
 
     def stream(self):
         return (to_numpy(self.read(part)) for part in self.parts)
-
-    def _on_group(self, function: Function, shared: Any) -> Function:
-        return lambda piece: function(self.read(piece[0]), shared, *piece[1:])
 
 
 class ArrayRows(LocalRows):
@@ -228,36 +237,40 @@ class ArrayRows(LocalRows):
         return self._computed(self.shape[1], dtype, function, shared)
 
     def derived(self, width, function, shared, *along):
-        return self._computed(width, self.dtype, function, shared, *along)
+        return self._computed(width, None, function, shared, *along)
 
     def _computed(
-        self, width: int, dtype: Any, function: Function, shared: Any, *along: Any
+        self, width: int, dtype: str | None, function: Function, shared: Any, *along: Any
     ) -> Any:
-        out = np.empty((self.shape[0], width), dtype)
+        """Return the rows of a function, with columns of zeros where the array is to be wider."""
+        out = empty((self.shape[0], self.aligned(width)), self.matrix, dtype)
+        out[:, width:] = 0
 
         def fill(piece: Any) -> None:
             part, *own = piece
-            out[part] = function(self.matrix[part], shared, *own)
+            out[part, :width] = function(self.read(part), shared, *own)
 
-        each(fill, zip(self.parts, *self._cut(along), strict=True))
-        return ArrayRows(out)
+        list(self.run(fill, zip(self.parts, *self._cut(along), strict=True)))
+        return type(self)(out)
+
+    def aligned(self, width: int) -> int:
+        """Return how wide an array for so many columns is."""
+        return width
 
     def filtered(self, mix, rest):
-        n_mixed = mix.shape[0]
-        out = np.empty((n_mixed + len(rest), self.shape[1]), self.dtype)
-        out[:n_mixed] = mix.astype(self.dtype) @ self.matrix
-        out[n_mixed:] = self.matrix[rest]
-        return ArrayRows(out)
+        n_mixed, width = mix.shape[0], self.shape[1]
+        out = empty((n_mixed + len(rest), width), self.matrix)
+        out[:n_mixed, :] = sparse_times(mix, self.matrix)
+        for part in pieces(len(rest), width):
+            out[n_mixed + part.start : n_mixed + part.stop, :] = self.read(rest[part])
+        return type(self)(out)
 
     def rescaled(self, weights):
-        self.matrix *= weights.astype(self.dtype)[:, None]
+        self.matrix *= like(weights, self.matrix)[:, None]
         return self
 
     def products(self, other, i, j):
         return np.asarray(_kernels.pair_dots(self.matrix, other.matrix, i, j))
-
-    def blocks(self, other, order, bounds, offsets):
-        return _component_blocks(self.matrix, other.matrix, None, (order, bounds, offsets))
 
 
 def add_up(terms: Iterable[Any]) -> Any:
@@ -330,44 +343,25 @@ def _pair_products(
     return np.asarray(_kernels.pair_dots(left, right, *places))
 
 
-def _component_blocks(
-    left: FloatArray, right: FloatArray, _: None, piece: tuple[IntArray, IntArray, IntArray]
-) -> FloatArray:
-    order, bounds, offsets = piece
-    flat = np.zeros(offsets[-1])
-    _kernels.small_blocks(left, right, order, bounds, offsets, SMALL, flat)
-    for c in np.flatnonzero(np.diff(bounds) > SMALL):
-        items = order[bounds[c] : bounds[c + 1]]
-        product = (left[items] @ right[items].T).astype(np.float64)
-        flat[offsets[c] : offsets[c + 1]] = ((product + product.T) / 2).ravel()
-    return flat
-
-
 def _large_products(
-    left: FloatArray, right: FloatArray, shared: tuple[float, int, Any], corner: tuple[int, int]
+    left: FloatArray, right: FloatArray, level: float, corner: tuple[int, int]
 ) -> Pairs:
-    level, n_rows, strips = shared
     found: list[Pairs] = []
-    for a in slices(min(len(left), n_rows - corner[0]), BLOCK):
+    for a in slices(len(left), BLOCK):
         for c in slices(len(right), BLOCK):
             i, j = corner[0] + a.start, corner[1] + c.start
-            if j + BLOCK <= i:  # below the diagonal
-                continue
-            tile = left[a] @ right[c].T
-            strip = strips[corner[0]]
-            if strip is not None:
-                part = strip[a, j : j + tile.shape[1]].tocoo()
-                tile[part.coords] += part.data.astype(tile.dtype)
-            found.append(_pick(tile, i, j, level))
+            if j + BLOCK > i:  # not below the diagonal
+                found.append(large_in_tile(left[a] @ right[c].T, i, j, level))
     return joined(found)
 
 
-def _pick(tile: FloatArray, i0: int, j0: int, level: float) -> Pairs:
-    """Return the large entries of one tile whose first entry is (i0, j0)."""
-    count = capacity = 60 * BLOCK
-    while count >= capacity:
-        capacity = count + 1
-        i, j = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-        value = np.empty(capacity)
-        count = _kernels.pick_large(tile, i0, j0, level, i, j, value)
-    return Pairs(i[:count].copy(), j[:count].copy(), value[:count].copy())
+def large_in_tile(tile: Array, i0: int, j0: int, level: float) -> Pairs:
+    """Return the large entries above the diagonal of a tile whose first entry is (i0, j0)."""
+    xp, level = namespace(tile), float(level)
+    large = (tile > level) | (tile < -level)
+    if j0 < i0 + tile.shape[0]:
+        rows = indices(i0 + np.arange(tile.shape[0]), tile)
+        cols = indices(j0 + np.arange(tile.shape[1]), tile)
+        large = large & (cols[None, :] > rows[:, None])
+    i, j = (to_numpy(side) for side in xp.nonzero(large))
+    return Pairs(i + i0, j + j0, to_numpy(tile[large]).astype(np.float64))

@@ -15,17 +15,10 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import _kernels as kernels
 from mnpca.engines import thin
-from mnpca.engines.base import Gram, Weights
-from mnpca.engines.engine import RowsEngine
+from mnpca.engines.engine import Engine
 from mnpca.engines.file_rows import LazyRows
-from mnpca.engines.gram import (
-    FactorGram,
-    FormedGram,
-    add_sparse_blocks,
-    blocks_of_entries,
-    sparse_entries,
-)
-from mnpca.engines.rows import Rows, Where, block_rows
+from mnpca.engines.gram import FactorGram, FormedGram, Gram
+from mnpca.engines.rows import Weights, Where, block_rows
 from mnpca.engines.threads import each, slices
 
 #: Gram matrices of up to this many columns are formed.
@@ -70,7 +63,7 @@ class SparseRows(LazyRows):
         return dense
 
 
-class SparseEngine(RowsEngine):
+class SparseEngine(Engine):
     """Everything that MNPCA's loops ask of a sparse matrix ``(y_ij - offset_j) / scale_j``.
 
     The matrix is kept without a copy where it is CSR with each entry stored once.
@@ -86,7 +79,6 @@ class SparseEngine(RowsEngine):
             matrix = matrix.copy()
             matrix.sum_duplicates()
         self.matrix = matrix
-        self._given = (offset, scale)
         self._offset = np.zeros(matrix.shape[1]) if offset is None else offset
         self._scale = np.ones(matrix.shape[1]) if scale is None else scale
         super().__init__(SparseRows(matrix, offset, scale))
@@ -107,12 +99,7 @@ class SparseEngine(RowsEngine):
         return SparseEngine(self.matrix, offset, scale)
 
     def columns(self, cols: IntArray) -> "SparseEngine":
-        offset, scale = (None if each is None else each[cols] for each in self._given)
-        return SparseEngine(self.matrix[:, cols], offset, scale)
-
-    def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
-        part = SparseEngine(self.matrix[rows], *self._given).columns(cols)
-        return part.rows.read(slice(None)).astype(np.float64)
+        return SparseEngine(self.matrix[:, cols], self._offset[cols], self._scale[cols])
 
     def times(self, right: FloatArray) -> FloatArray:
         right = right / self._scale[:, None]
@@ -137,7 +124,7 @@ class SparseEngine(RowsEngine):
     def row_gram(self, left, right, col_precision, thin, spread) -> "SparseGram":
         rows: Any = super().row_gram(left, right, col_precision, thin, spread)
         items = self._row_items(left, right, col_precision, thin, spread)
-        return SparseGram(rows._left, rows._right, (items, items))
+        return SparseGram(rows, (items, items))
 
     def col_gram(self, left, right, row_precision, thin, spread) -> Gram:
         long_left, long_right = self._with_means(left, right)
@@ -153,11 +140,11 @@ class SparseEngine(RowsEngine):
             products += factors @ core @ factors.T
             return FormedGram.of(products)
         columns = sp.csr_array(self.matrix.T)
-        engine = RowsEngine(SparseRows(columns, *self._given, by_row=True))
+        engine = Engine(SparseRows(columns, *self._given, by_row=True))
         rows: Any = engine.row_gram(right, left, row_precision, thin, spread)
         factors, core = _factors(crossed, long_right, inner, thin, spread)
         items = SparseItems(columns, _matrix(row_precision), factors, core, 1.0 / self._scale)
-        return SparseGram(rows._left, rows._right, (items, items))
+        return SparseGram(rows, (items, items))
 
     def _row_items(self, left, right, col_precision, thin, spread) -> "SparseItems":
         """Return the rows of the residual in the metric B, with thin columns beside them."""
@@ -283,40 +270,26 @@ class SparseItems:
 
 
 class SparseGram(FactorGram):
-    """The Gram matrix of sparse items: entries from the nonzeros, searches by dense tiles."""
+    """The Gram matrix of sparse items: entries from the nonzeros, whole blocks by dense tiles."""
 
     def __init__(
         self,
-        left: Rows,
-        right: Rows,
+        rows: FactorGram,
         items: tuple[SparseItems, SparseItems],
         extra: sp.csr_array | None = None,
     ):
-        super().__init__(left, right, extra)
+        super().__init__(rows._left, rows._right, extra)
         self._items = items
 
-    def diagonal(self) -> FloatArray:
-        every = np.arange(self.size)
-        return self._products(every, every)
+    def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "SparseGram":
+        units = sp.eye_array(self.size, format="csr")[rest]
+        left, right = (self._items[0].mixed(each) for each in (mix, sp.vstack([mix, units])))
+        return SparseGram(super().filtered(mix, rest, extra), (left, right), extra)
 
-    def rescale(self, weights: FloatArray) -> None:
-        super().rescale(weights)
+    def _rescale(self, weights: FloatArray) -> None:
+        super()._rescale(weights)
         rescaled = self._items[0].rescaled(weights)
         self._items = (rescaled, rescaled)
-
-    def entries(self, i: IntArray, j: IntArray) -> FloatArray:
-        return self._products(i, j) + sparse_entries(self.extra, i, j)
-
-    def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
-        flat = blocks_of_entries(self._products, order, bounds, offsets)
-        add_sparse_blocks(self.extra, order, bounds, offsets, flat)
-        return flat
-
-    def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "SparseGram":
-        rows = super().filtered(mix, rest, extra)
-        units = sp.eye_array(self.size, format="csr")[rest]
-        items = [self._items[0].mixed(each) for each in (mix, sp.vstack([mix, units]))]
-        return SparseGram(rows._left, rows._right, (items[0], items[1]), extra)
 
     def _products(self, i: IntArray, j: IntArray) -> FloatArray:
         return self._items[0].products(i, self._items[1], j)

@@ -7,9 +7,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.base import Pairs
 from mnpca.engines.gram import FactorGram
-from mnpca.noise.graph import limit_degree
+from mnpca.engines.rows import Pairs
+from mnpca.noise.graph import graph_can_show, limit_degree
 from mnpca.noise.significance import (
     LARGEST,
     correlation_at,
@@ -137,6 +137,17 @@ class EdgeDifferences:
         return q_values(self.p, self.n_items * (self.n_items - 1) // 2)
 
 
+def can_test(size: int, n_observations: float) -> bool:
+    """Tell whether tests of all pairs can say anything, before looking at the pairs.
+
+    A table with very many rows and few columns cannot show an edge among its rows. All pairs of
+    some items are listed with their p-values even so; those of many are not searched in vain.
+    """
+    if n_observations < FEWEST_OBSERVATIONS or size < 2:
+        return False
+    return size * (size - 1) // 2 <= LISTED or graph_can_show(size, n_observations)
+
+
 def score_edges(
     residual: FloatArray, hidden: FloatArray, precision: sp.csr_array, n_observations: float
 ) -> EdgeTests:
@@ -171,7 +182,7 @@ def score_edges(
     second.
     """
     size = len(residual)
-    if n_observations < FEWEST_OBSERVATIONS or size < 2:
+    if not can_test(size, n_observations):
         return EdgeTests.none(size)
     factors = np.column_stack([residual / np.sqrt(n_observations), hidden])
     norms = np.linalg.norm(factors, axis=1)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.special import polygamma
 
 from mnpca._typing import FloatArray
-from mnpca.engines.base import Gram
+from mnpca.engines.gram import Gram
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.graph import Candidates, select_graph
 from mnpca.noise.scales import geometric_mean

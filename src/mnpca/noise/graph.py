@@ -7,7 +7,8 @@ import scipy.sparse as sp
 
 from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.base import Gram, Pairs, as_array
+from mnpca.engines.gram import Gram, as_array
+from mnpca.engines.rows import Pairs
 from mnpca.noise.significance import (
     MEDIAN_SQUARE,
     correlation_at,
@@ -122,7 +123,7 @@ def select_graph(
     return fit if fit is not None and fit.support.n_edges > 0 else None
 
 
-def graph_can_show(size: int, n_observations: int) -> bool:
+def graph_can_show(size: int, n_observations: float) -> bool:
     """Tell whether a single edge could pass without nearly equal items."""
     if size < 2 or n_observations < 3:
         return False
@@ -202,7 +203,7 @@ class _Screen:
             near = a < len(linked)
             found = Pairs(a[near], b[near], scores.entries(a[near], b[near]))
         else:
-            found = scores.large_entries(self._level(), n_rows=len(linked))
+            found = scores.large_entries(self._level())
         first, second = order[found.i], order[found.j]
         keys = _keys(first, second, size)
         if not candidates.complete:

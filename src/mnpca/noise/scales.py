@@ -3,7 +3,7 @@
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 
 

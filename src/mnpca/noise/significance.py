@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import erfc, ndtri
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.base import Gram
+from mnpca.engines.gram import Gram
 
 #: Correlations are kept below this: beyond 1 they mean nothing.
 LARGEST = 0.9999

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray, IntArray
-from mnpca.engines.base import Gram
+from mnpca.engines.gram import Gram
 from mnpca.noise import _support_kernels as kernels
 from mnpca.noise.significance import LARGEST
 

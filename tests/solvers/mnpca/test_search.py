@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from mnpca.datasets import chain_precision, make_low_rank_matrix_normal
-from mnpca.noise.estimate import structure_of
+from mnpca.engines.engine import DenseEngine
+from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.noise.estimate import NoiseModel, structure_of
 from mnpca.solvers.mnpca import fit_mnpca
+from mnpca.solvers.mnpca.low_rank_step import low_rank_step
+from mnpca.solvers.mnpca.search import Search
+from mnpca.solvers.mnpca.settings import UNEQUAL, Settings
+from mnpca.solvers.progress import silent
 
 
 def structures(fit):
@@ -71,6 +77,18 @@ def test_a_side_has_the_structure_that_is_asked_for():
     assert fit.row_noise.is_diagonal
     assert fit.col_noise.n_edges > 0
     assert fit.comparisons == ({}, {})
+
+
+def test_errors_of_the_noise_of_a_sample_do_not_become_components():
+    """The noise edge of all rows is sharper than what a part of them tells of the noise."""
+    n, p = 20_000, 20
+    engine = DenseEngine(add_signal(white((n, p)), 1))
+    variances = 1.0 + 0.1 * np.random.default_rng(1).standard_normal(p)
+    row, col = (AxisPrecision.diagonal(each) for each in (np.ones(n), 1.0 / variances))
+    assert low_rank_step(engine, row, col, None).rank > 3
+    settings = Settings(None, "auto", "auto", False, 9, 1e-2, 0)
+    search = Search.go_on(engine, settings, UNEQUAL, NoiseModel(row, col), 3)
+    assert len(search.run(silent).posterior.svd.singular_values) == 1
 
 
 def test_the_winner_has_the_highest_evidence_of_all_ends():

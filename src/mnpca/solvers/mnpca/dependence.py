@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.significance import LARGEST
 from mnpca.solvers.mnpca.variational import FactorPrior, Posterior

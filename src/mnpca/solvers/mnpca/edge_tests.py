@@ -6,7 +6,7 @@ from scipy.stats import rankdata
 
 from mnpca._typing import FloatArray
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.edges import EdgeTests, score_edges
+from mnpca.noise.edges import EdgeTests, can_test, score_edges
 from mnpca.solvers.mnpca.fit import MNPCAFit
 
 #: Larger matrices take their normal scores from a sample of so many cells.
@@ -45,27 +45,32 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
     if fit.centered:
         left = np.column_stack([left, np.ones(len(left))])
     left, right = _basis(_root(row, left)), _basis(_root(col, fit.loadings))
-    white: FloatArray = np.asarray(Y, dtype=np.float64) - fit.mean
+    white: FloatArray = np.array(Y, dtype=np.float64)
+    white -= fit.mean
     white = _root(col, _root(row, white).T).T
-    white = _project(normal_scores(_project(white, left, right)), left, right)
+    _project(white, left, right)
+    white = normal_scores(white)
+    _project(white, left, right)
     n, p = white.shape
     free_rows, free_cols = n - left.shape[1], p - right.shape[1]
-    white *= np.sqrt(max(free_rows * free_cols, 1) / max(float(np.sum(white**2)), 1e-300))
+    white *= np.sqrt(max(free_rows * free_cols, 1) / max(float(np.vdot(white, white)), 1e-300))
     white = white.astype(np.float32)
-    repeats = row.n_repeats
-    row_tests = score_edges(
-        _side_by_side(_inverse_root(row, white), repeats),
-        _side_by_side(_inverse_root(row, left) / np.sqrt(repeats), repeats),
-        row.base.precision,
-        free_cols * repeats * (n + 2) / n,
+    return (
+        _test(row, white, left, free_cols * row.n_repeats * (n + 2) / n),
+        _test(col, white.T, right, free_rows * (p + 2) / p),
     )
-    col_tests = score_edges(
-        np.ascontiguousarray(_inverse_root(col, white.T)),
-        _inverse_root(col, right),
-        col.precision,
-        free_rows * (p + 2) / p,
-    )
-    return row_tests, col_tests
+
+
+def _test(
+    noise: AxisPrecision, white: FloatArray, taken: FloatArray, n_observations: float
+) -> EdgeTests:
+    """Test the pairs of one axis; `taken` spans what the signal has taken of the white matrix."""
+    size, repeats = noise.base.size, noise.n_repeats
+    if not can_test(size, n_observations):
+        return EdgeTests.none(size)
+    residual = _side_by_side(_inverse_root(noise, white), repeats)
+    hidden = _side_by_side(_inverse_root(noise, taken) / np.sqrt(repeats), repeats)
+    return score_edges(residual, hidden, noise.base.precision, n_observations)
 
 
 def normal_scores(matrix: FloatArray) -> FloatArray:
@@ -96,10 +101,10 @@ def _basis(thin: FloatArray) -> FloatArray:
     return np.asarray(vectors[:, lengths > 1e-8])
 
 
-def _project(matrix: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
-    """Take the span of `left` out of the columns and the span of `right` out of the rows."""
-    matrix = matrix - left @ (left.T @ matrix)
-    return np.asarray(matrix - (matrix @ right) @ right.T)
+def _project(matrix: FloatArray, left: FloatArray, right: FloatArray) -> None:
+    """Take the span of `left` out of the columns and that of `right` out of the rows, in place."""
+    matrix -= left @ (left.T @ matrix)
+    matrix -= (matrix @ right) @ right.T
 
 
 def _side_by_side(stacked: FloatArray, repeats: int) -> FloatArray:

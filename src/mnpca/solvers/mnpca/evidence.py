@@ -7,7 +7,7 @@ from scipy.special import gammaln, polygamma
 
 from mnpca._typing import FloatArray
 from mnpca.engines import thin
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.mixture import best_weights, log_sum

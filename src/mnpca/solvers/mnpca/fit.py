@@ -7,7 +7,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import engine_for
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.model.low_rank import LowRank, components_for_share, fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
@@ -249,10 +249,9 @@ def _begin(engine: Engine, settings: Settings, report: Report) -> Search:
 
     best = part.run(tell)
     noise = NoiseModel(AxisPrecision.diagonal(np.ones(n)), best.noise.col)
-    if row_network:
-        held = best.posterior.rank + SURPLUS
-        return Search.go_on(engine, settings, SIGNAL_FIRST, noise, held)
-    return Search.go_on(engine, settings, trail_of(part.best_name()), noise, None)
+    trail = SIGNAL_FIRST if row_network else trail_of(part.best_name())
+    held = min(best.posterior.rank + SURPLUS, largest_rank(engine.shape))
+    return Search.go_on(engine, settings, trail, noise, held)
 
 
 def as_fit(

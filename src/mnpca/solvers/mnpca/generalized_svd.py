@@ -6,7 +6,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines import thin
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 
 #: Columns carried beyond the rank; they make the iteration converge by s_k / s_(k + extra).

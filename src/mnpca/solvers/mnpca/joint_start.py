@@ -4,7 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.base import Engine, as_array
+from mnpca.engines.engine import Engine
+from mnpca.engines.gram import as_array
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.variational import Posterior

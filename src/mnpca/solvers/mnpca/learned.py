@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 
 from mnpca._typing import FloatArray
 from mnpca.engines import thin
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel

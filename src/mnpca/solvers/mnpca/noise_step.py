@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.base import Engine, Gram
-from mnpca.engines.gram import FactorGram
+from mnpca.engines.engine import Engine
+from mnpca.engines.gram import FactorGram, Gram
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure, diagonal_noise, noise_from_gram
 from mnpca.noise.graph import Candidates

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mnpca._typing import FloatArray
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures, structure_of
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
@@ -97,9 +97,13 @@ class Search:
         settings: Settings,
         trail: str,
         noise: NoiseModel,
-        held_rank: int | None,
+        held_rank: int,
     ) -> "Search":
-        """Start one trail from a noise that was found on a part of the data."""
+        """Start one trail from a noise that was found on a part of the data, with a given rank.
+
+        The noise edge cannot tell the rank: it is sharper where there is more data, and the errors
+        of a noise from a part of it stand above the edge as components.
+        """
         start = _fit_signal(engine, noise, settings, held_rank)
         return cls(engine, settings, start, [Stage(trail)], held_rank=held_rank)
 

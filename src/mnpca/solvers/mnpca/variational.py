@@ -12,7 +12,7 @@ import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines import thin
-from mnpca.engines.base import Engine
+from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
 from mnpca.solvers.mnpca.shrinkage import shrink_rows
