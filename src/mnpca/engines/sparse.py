@@ -79,6 +79,7 @@ class SparseEngine(Engine):
             matrix = matrix.copy()
             matrix.sum_duplicates()
         self.matrix = matrix
+        self._given = (offset, scale)
         self._offset = np.zeros(matrix.shape[1]) if offset is None else offset
         self._scale = np.ones(matrix.shape[1]) if scale is None else scale
         super().__init__(SparseRows(matrix, offset, scale))
@@ -99,7 +100,8 @@ class SparseEngine(Engine):
         return SparseEngine(self.matrix, offset, scale)
 
     def columns(self, cols: IntArray) -> "SparseEngine":
-        return SparseEngine(self.matrix[:, cols], self._offset[cols], self._scale[cols])
+        given = (None if each is None else each[cols] for each in self._given)
+        return SparseEngine(self.matrix[:, cols], *given)
 
     def times(self, right: FloatArray) -> FloatArray:
         right = right / self._scale[:, None]
