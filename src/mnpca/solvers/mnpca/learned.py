@@ -30,7 +30,7 @@ from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.low_rank_step import relative_change
-from mnpca.solvers.mnpca.mixture import Belief
+from mnpca.solvers.mnpca.mixture import Belief, log_sum
 from mnpca.solvers.mnpca.priors import (
     NEGLIGIBLE,
     SCALES,
@@ -243,6 +243,7 @@ class _LearnedFactor(_Factor):
         self.learned: LearnedPrior
         self.belief: Belief
         self.belief_basis: FloatArray
+        self.observed: tuple[FloatArray, FloatArray]
         self.n_updates = 0
 
     def update(self, target: FloatArray, metric: FloatArray, other_spread: FloatArray) -> None:
@@ -265,6 +266,7 @@ class _LearnedFactor(_Factor):
             super().update(target, metric, other_spread)
             self.site, self.linear = np.linalg.inv(self.prior), np.zeros_like(self.mean)
             return
+        self.observed = z, d
         self.belief = self.learned.mixture.posterior(z, d)
         self._set_site(z, d, 1.0 if before == GAUSSIAN else SITE_STEP)
         # The reaction was taken from the last round. Where it is large, a full step overshoots.
@@ -308,12 +310,16 @@ class _LearnedFactor(_Factor):
         family = self.learned.family
         if family == "gaussian":
             return super().summary()
-        shares = self.belief.shares[:, self.learned.parts_of(family)]
         if family == "scales":
+            shares = self.belief.shares[:, self.learned.parts_of(family)]
             return FactorPrior("scales", zero=shares[:, SCALES <= NEGLIGIBLE].sum(axis=1))
+        # A wide part takes the outliers of all others. That predicts well, but says nothing of
+        # the group they belong to, so this is asked of parts that are equally wide.
+        groups = self.learned.priors[self.learned.families.index(family)].with_common_spread()
+        logs = groups.log_densities(*self.observed)
+        shares = np.exp(logs - log_sum(logs)[:, None])
         if float(shares.max(axis=1).mean()) < TOLD_APART:
             return FactorPrior("groups")
-        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
         return FactorPrior("groups", groups=shares[:, np.argsort(-shares.sum(axis=0))])
 
     def posterior(self, other_metric: FloatArray) -> FactorPosterior:

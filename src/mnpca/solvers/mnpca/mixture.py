@@ -109,17 +109,19 @@ class Mixture:
             np.matmul(vectors, rotation),
         )
 
-    def tightened(self, z: FloatArray, d: FloatArray, floor: float) -> "Mixture":
-        """Return the mixture without those spreads inside its parts that the rows do not call for.
+    def without_spread(self, floor: float) -> "Mixture":
+        """Return the mixture of points, which EM steps leave points."""
+        return replace(self, values=np.full_like(self.values, floor))
 
-        A variance v that m rows were fitted to has the standard error ``(v + 1 / d) sqrt(2 / m)``.
-        By the Bayesian information criterion it is worth a parameter if it exceeds ``sqrt(log m)``
-        of these.
-        """
-        counts = np.maximum(len(z) * self.weights, 2.0)[:, None]
-        error = (self.values + 1.0 / d.mean()) * np.sqrt(2.0 / counts)
-        kept = self.values > np.sqrt(np.log(counts)) * error
-        return replace(self, values=np.where(kept, self.values, floor))
+    def with_common_spread(self) -> "Mixture":
+        """Return the mixture whose parts all have the average spread."""
+        scaled = self.vectors * self.values[:, None] * self.weights[:, None, None]
+        values, vectors = np.linalg.eigh(np.einsum("gab,gcb->ac", scaled, self.vectors))
+        return replace(
+            self,
+            values=np.broadcast_to(np.maximum(values, 0.0), self.values.shape).copy(),
+            vectors=np.broadcast_to(vectors, self.vectors.shape).copy(),
+        )
 
     def mapped(self, matrix: FloatArray) -> "Mixture":
         """Return the distribution of ``M x``."""

@@ -187,14 +187,14 @@ def _best_groups(z: FloatArray, d: FloatArray, to_beat: FloatArray) -> tuple[Mix
 
 
 def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[tuple[Mixture, Mixture]]:
-    """Yield mixtures of one part, of two, and so on, each as it is and without needless spread."""
+    """Yield mixtures of one part, of two, and so on, each with spread in its parts and without."""
     n, k = z.shape
     floor = _floor(d)
     per_part = 1 + k + k * (k + 1) / 2
     most = min(MOST_GROUPS, int(n * k / (NUMBERS_PER_PARAMETER * per_part)))
     mixture = gaussian_prior(z, d).improved(z, d, STEPS, floor)
     for parts in range(1, max(most, 1) + 1):
-        yield mixture, mixture.tightened(z, d, floor).improved(z, d, STEPS, floor)
+        yield mixture, mixture.without_spread(floor).improved(z, d, STEPS, floor)
         begun = [mixture.split(part).improved(z, d, FEW_STEPS, floor) for part in range(parts)]
         values = [float(log_sum(each.log_densities(z, d)).sum()) for each in begun]
         mixture = begun[int(np.argmax(values))].improved(z, d, STEPS, floor)
