@@ -277,9 +277,7 @@ def random(options, parallel):
     print(GAINS_TITLE)
     cases = parallel(delayed(random_case)(seed) for seed in options.seed_list)
     gains = np.concatenate([show_gains(name, [case]) for name, case in cases])
-    print(
-        f"largest loss {gains.max():.2f} dB, {np.sum(gains > 0.1)} above .1; mean {gains.mean():.2f}"
-    )
+    print(f"mean {gains.mean():.2f} dB, largest {gains.max():.2f}, {np.sum(gains > 0.1)} above .1")
 
 
 def gaussian_case(setting, k, seed):
