@@ -8,6 +8,7 @@
     python benchmarks/priors.py threshold    one Gaussian component of known noise, near the limit
     python benchmarks/priors.py cells FILE   groups of cells5.npz
     python benchmarks/priors.py real FOLDER  hidden cells of real tables
+    python benchmarks/priors.py edges        edges at c = 224, and of one noise step more
     python benchmarks/priors.py time         1000 x 2000
 
 Errors are relative squared errors of the signal (in dB, or as they are), medians over seeds;
@@ -36,7 +37,7 @@ from sklearn.metrics import adjusted_rand_score
 from mnpca import MNPCA
 from mnpca.datasets import chain_precision, make_paper_small, random_sparse_precision
 from mnpca.engines.engine import DenseEngine
-from mnpca.metrics import psnr
+from mnpca.metrics import edge_recovery, psnr
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca import fit as fit_module
@@ -44,6 +45,7 @@ from mnpca.solvers.mnpca import fit_mnpca
 from mnpca.solvers.mnpca.fit import signal_variance
 from mnpca.solvers.mnpca.learned import learn_signal
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
+from mnpca.solvers.mnpca.noise_step import Memory, noise_step
 from mnpca.solvers.mnpca.standardized import StandardizedData
 
 #: Half the width of a 90% interval, in standard errors.
@@ -159,34 +161,39 @@ def quiet(function):
     return run
 
 
+def before_priors(Y, rank=None):
+    """Return what the search hands to the learning of priors: engine, noise, posterior."""
+    with mock.patch.object(fit_module, "learn_signal", wraps=learn_signal) as spy:
+        fit_mnpca(Y, rank, prior="gaussian")
+    return spy.call_args.args[:3]
+
+
+def under(prior, Y, engine, noise, posterior):
+    """Return the fields of a fit under a prior."""
+    learned = learn_signal(engine, noise, posterior, prior)
+    units = StandardizedData.of(Y, "auto", "auto")
+    return fit_module.posterior_fields(learned, noise, units, posterior.svd)
+
+
+def signal_of(fields):
+    return fields["low_rank"].dense() + fields["mean"]
+
+
 @quiet
 def under_both_priors(Y, signal, rank=None):
     """Return (error, covered, families) under Gaussian and under learned priors.
 
     The search does not depend on the prior, so that one serves both.
     """
-    calls = []
-
-    def record(*arguments):
-        calls.append(arguments)
-        return learn_signal(*arguments)
-
-    with mock.patch.object(fit_module, "learn_signal", record):
-        learned = vars(fit_mnpca(Y, rank))
+    found = before_priors(Y, rank)
     results = []
-    for fields in (gaussian_fields(Y, *calls[0][:3]) if calls else learned, learned):
-        estimate = fields["low_rank"].dense() + fields["mean"]
-        std = np.sqrt(fields["signal_variance"].dense())
+    for prior in ("gaussian", "auto"):
+        fields = under(prior, Y, *found)
+        estimate, std = signal_of(fields), np.sqrt(fields["signal_variance"].dense())
         covered = float(np.mean(np.abs(estimate - signal) <= NINETY * std))
-        families = "/".join(prior.family for prior in fields["priors"])
+        families = "/".join(each.family for each in fields["priors"])
         results.append((error(estimate, signal), covered, families))
     return results
-
-
-def gaussian_fields(Y, engine, noise, posterior):
-    units = StandardizedData.of(Y, "auto", "auto")
-    passed = learn_signal(engine, noise, posterior, "gaussian")
-    return fit_module.posterior_fields(passed, noise, units, posterior.svd)
 
 
 @quiet
@@ -424,6 +431,36 @@ def real(options, parallel):
 
 
 @quiet
+def edges_case(seed):
+    """Return recall and precision of the edges, and the error, of a fit and of one step more."""
+    data = make_paper_small(c=224, seed=seed)
+    engine, noise, posterior = before_priors(data.Y)
+    learned = learn_signal(engine, noise, posterior)
+    results = []
+    for signal in (None, posterior, learned):
+        then, start = noise, posterior
+        if signal is not None:
+            then = noise_step(engine, signal, noise, "graph", "graph", Memory())
+            start = low_rank_step(
+                engine, then.row, then.col, posterior.rank, center=posterior.centered
+            )
+        for side, truth in ((then.row, data.row_precision), (then.col, data.col_precision)):
+            found = edge_recovery(side.precision, truth)
+            results += [found.tpr, found.ppv]
+        fields = under("auto", data.Y, engine, then, start)
+        results.append(psnr(signal_of(fields), data.signal))
+    return results
+
+
+def edges(options, parallel):
+    cases = parallel(delayed(edges_case)(seed) for seed in options.seed_list)
+    print("noise: recall and precision of row edges, of column edges, PSNR")
+    names = ("of the fit", "a step after the Gaussian signal", "a step after the learned signal")
+    for name, values in zip(names, np.mean(cases, axis=0).reshape(3, 5), strict=True):
+        print(f"{name:33s}" + "".join(f"{value:7.3f}" for value in values))
+
+
+@quiet
 def time_case(seed):
     data = make_paper_small(c=32, seed=seed, n_samples=1000, n_features=2000)
     return [timed(data.Y, prior)[1] for prior in ("gaussian", "auto")]
@@ -446,6 +483,7 @@ TABLES = {
     "threshold": threshold,
     "cells": cells,
     "real": real,
+    "edges": edges,
     "time": times,
 }
 
