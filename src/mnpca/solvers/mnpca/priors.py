@@ -297,19 +297,18 @@ def _best_groups(
 ) -> tuple[Mixture, FloatArray]:
     """Return the mixture with most groups that still predicts clearly better than one with fewer.
 
-    With as many groups, with or without spread, the one that predicts better is taken. The groups
-    that predict the rows of a fold have been found without them: what has once seen a row does not
-    forget it.
+    Groups are points unless those with spread predict clearly better. The groups that predict the
+    rows of a fold have been found without them: what has once seen a row does not forget it.
     """
     found: list[tuple[Mixture, FloatArray]] = []
     misses = 0
     others = [_growing_mixtures(*part) for part in rest]
     for mixtures, *without in zip(_growing_mixtures(z, d), *others, strict=False):
-        pairs = [
+        points, spread = (
             (mixture, predicted(list(priors)))
             for mixture, *priors in zip(mixtures, *without, strict=True)
-        ]
-        found.append(max(pairs, key=lambda pair: float(pair[1].sum())))
+        )
+        found.append(spread if _clearly_better(spread[1], points[1]) else points)
         misses += 1
         if _clearly_better(found[-1][1], to_beat):
             to_beat, misses = found[-1][1], 0
@@ -319,13 +318,13 @@ def _best_groups(
 
 
 def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[tuple[Mixture, Mixture]]:
-    """Yield mixtures of one part, of two, and so on, each with spread in its parts and without."""
+    """Yield mixtures of one part, of two, and so on, each of points and with spread."""
     n, k = z.shape
     per_part = 1 + k + k * (k + 1) / 2
     most = min(MOST_GROUPS, int(n * k / (NUMBERS_PER_PARAMETER * per_part)))
     mixture = gaussian_prior(z, d).improved(z, d, STEPS)
     for parts in range(1, max(most, 1) + 1):
-        yield mixture, mixture.points(d).improved(z, d, STEPS)
+        yield mixture.points(d).improved(z, d, STEPS), mixture
         begun = [mixture.split(part).improved(z, d, FEW_STEPS) for part in range(parts)]
         values = [float(log_sum(each.log_densities(z, d)).sum()) for each in begun]
         mixture = begun[int(np.argmax(values))].improved(z, d, STEPS)
