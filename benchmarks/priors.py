@@ -123,7 +123,9 @@ def draw(rows, cols, shape, k, condition, strengths, seed):
     if "groups" in rows:
         scores = scores - scores.mean(axis=0)
     precisions = [
-        random_sparse_precision(size, 0.01, condition, int(rng.integers(2**31))).toarray()
+        random_sparse_precision(
+            size, max(0.01, 1.5 / size), condition, int(rng.integers(2**31))
+        ).toarray()
         if condition > 1
         else np.eye(size)
         for size in shape

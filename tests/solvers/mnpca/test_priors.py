@@ -214,3 +214,19 @@ def test_components_below_the_noise_cost_next_to_nothing():
     error = np.linalg.norm(learned.left @ learned.right.T - data.signal)
     plain = np.linalg.norm(start.left @ start.right.T - data.signal)
     assert error < 1.01 * plain
+
+
+def test_the_learned_posterior_knows_the_error_of_the_gaussian_signal():
+    """Pythagoras: the error of another signal is its distance from the mean plus the variance."""
+    rng = np.random.default_rng(0)
+    scores, loadings = 1.5 * rng.choice([-1.0, 1.0], (200, 1)), rng.standard_normal((120, 1))
+    engine = DenseEngine(0.4 * scores @ loadings.T + rng.standard_normal((200, 120)), np.float64)
+    noise = NoiseModel(*(AxisPrecision.diagonal(np.ones(size)) for size in (200, 120)))
+    start = low_rank_step(engine, noise.row, noise.col, 1, center=False, max_sweeps=50)
+    gaussian, learned = (
+        learn_signal(engine, noise, start, prior) for prior in ("gaussian", "auto")
+    )
+    assert learned.priors[0].family == "groups"
+    mine, other = (part.left @ part.right.T for part in (learned, gaussian))
+    variances = [signal_variance(part, noise).dense().sum() for part in (learned, gaussian)]
+    assert np.sum((mine - other) ** 2) + variances[0] == pytest.approx(variances[1], rel=0.15)

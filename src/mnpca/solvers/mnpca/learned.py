@@ -50,8 +50,9 @@ TOLERANCE = 2e-3
 LEAST_START = 1.3
 #: Step of the sites towards new ones. Full steps let one fit in fifty with strong networks diverge.
 SITE_STEP = 0.7
-#: A signal is not believed that is so many times as far from the Gaussian one as that may be off.
-TOO_FAR = 2.0
+#: Two posteriors contradict each other if the first expects so many times the error of the other
+#: that the other does. Where the first is right this comes to .9 to 1.15.
+CONTRADICTION = 1.25
 #: A component is detected if at least this share of its variance is known.
 DETECTED = 0.2
 #: Parts of a mixture are called groups if rows belong to one with this probability on average.
@@ -91,7 +92,9 @@ def learn_signal(
     learned = _exchange(engine, start, rows, cols, ROUNDS)
     if rows.families == cols.families == GAUSSIAN:
         return gaussian
-    if _distance(learned, start, noise) > TOO_FAR * _standard_error(start, noise):
+    # If the learned prior is right, this is the expected error of the Gaussian signal.
+    error = _distance(learned, start, noise) + _expected_error(learned, noise)
+    if error > CONTRADICTION * _expected_error(start, noise):
         return gaussian
     return replace(learned, undetected=posterior.undetected + posterior.rank - detected)
 
@@ -324,19 +327,19 @@ class _LearnedFactor(_Factor):
 
 
 def _distance(first: Posterior, second: Posterior, noise: NoiseModel) -> float:
-    """Return ``|A^(1/2) (M - N) B^(1/2)|`` of two signals."""
+    """Return ``|A^(1/2) (M - N) B^(1/2)|^2`` of two signals."""
     left = np.column_stack([first.left, -second.left])
     right = np.column_stack([first.right, second.right])
     rows = thin.inner(left, noise.row.apply(left))
-    return float(np.sqrt(max(np.sum(rows * thin.inner(right, noise.col.apply(right))), 0.0)))
+    return float(np.sum(rows * thin.inner(right, noise.col.apply(right))))
 
 
-def _standard_error(posterior: Posterior, noise: NoiseModel) -> float:
-    """Return the root of the expected square of that distance from the true signal."""
+def _expected_error(posterior: Posterior, noise: NoiseModel) -> float:
+    """Return the expectation of that distance from the true signal."""
     rows = thin.inner(posterior.left, noise.row.apply(posterior.left))
     cols = thin.inner(posterior.right, noise.col.apply(posterior.right))
     both = (rows + posterior.left_spread) * (cols + posterior.right_spread)
-    return float(np.sqrt(np.sum(both - rows * cols)))
+    return float(np.sum(both - rows * cols))
 
 
 def _joint_basis(metric: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:

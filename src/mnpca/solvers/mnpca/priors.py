@@ -240,7 +240,7 @@ def group_gain(z: FloatArray, d: FloatArray) -> float:
         return 0.0
     few_z, few_d = _sample(z, d, COMPARED_ROWS)
     predicted, _ = _predictions(few_z, few_d)
-    grouped = predicted.pop("groups")
+    grouped = predicted.pop("groups", predicted["gaussian"])
     gain = float(grouped.sum() - max(values.sum() for values in predicted.values()))
     return max(gain, 0.0) * len(z) / len(few_z)
 
@@ -273,7 +273,10 @@ _FITS: dict[Family, Callable[[FloatArray, FloatArray], Mixture]] = {
 
 
 def _predictions(z: FloatArray, d: FloatArray) -> tuple[dict[Family, FloatArray], Mixture]:
-    """Return each row's log likelihood when in a fold held out, by family, and the best groups."""
+    """Return each row's log likelihood when in a fold held out, by family, and the best groups.
+
+    A mixture of one part is no groups, and does not compete.
+    """
     folds = [np.arange(fold, len(z), FOLDS) for fold in range(FOLDS)]
     rest = [(np.delete(z, rows, axis=0), np.delete(d, rows)) for rows in folds]
 
@@ -284,7 +287,9 @@ def _predictions(z: FloatArray, d: FloatArray) -> tuple[dict[Family, FloatArray]
         return values
 
     values = {family: predicted([fit(*part) for part in rest]) for family, fit in _FITS.items()}
-    groups, values["groups"] = _best_groups(z, d, rest, predicted, values["gaussian"])
+    groups, by_groups = _best_groups(z, d, rest, predicted, values["gaussian"])
+    if len(groups.weights) > 1:
+        values["groups"] = by_groups
     return values, groups
 
 
