@@ -1,38 +1,52 @@
 """Learned priors beside Gaussian ones: how much they gain, lose and cost.
 
-    python benchmarks/priors.py paper        the paper's small data: PSNR, groups found
+    python benchmarks/priors.py paper        the paper's small data: PSNR, groups found, time
     python benchmarks/priors.py kinds        kinds of scores and loadings in correlated noise
-    python benchmarks/priors.py white        the same in white noise, beside shrunken PCA
+    python benchmarks/priors.py random       problems of such kinds, drawn at random
+    python benchmarks/priors.py gaussian     noise of the accuracy table, Gaussian factors
+    python benchmarks/priors.py white        white noise, beside shrunken PCA and EB-PCA
     python benchmarks/priors.py threshold    one Gaussian component of known noise, near the limit
+    python benchmarks/priors.py cells FILE   groups of cells5.npz
+    python benchmarks/priors.py real FOLDER  hidden cells of real tables
+    python benchmarks/priors.py edges        edges at c = 224, and of one noise step more
+    python benchmarks/priors.py time         1000 x 2000
 
-Tables have one row per setting: relative squared errors of the signal (in dB, or as they are),
-medians over seeds, and the share of cells that the 90% interval of `denoise` covers. Seeds below
-1000 are for tuning.
+Errors are relative squared errors of the signal (in dB, or as they are), medians over seeds;
+`covered` is the share of cells that the 90% interval of `denoise` covers. Seeds below 1000 are for
+tuning.
 """
 
 import argparse
 import fnmatch
+import itertools
 import os
 import time
 import warnings
+from unittest import mock
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 import numpy as np
 import scipy.sparse as sp
+from accuracy import SETTINGS
+from held_out import NETWORKS, SMALL, matrix
 from joblib import Parallel, delayed
 from sklearn.metrics import adjusted_rand_score
 
 from mnpca import MNPCA
 from mnpca.datasets import chain_precision, make_paper_small, random_sparse_precision
 from mnpca.engines.engine import DenseEngine
-from mnpca.metrics import psnr
+from mnpca.metrics import edge_recovery, psnr
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
+from mnpca.solvers.mnpca import fit as fit_module
+from mnpca.solvers.mnpca import fit_mnpca
 from mnpca.solvers.mnpca.fit import signal_variance
 from mnpca.solvers.mnpca.learned import learn_signal
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
+from mnpca.solvers.mnpca.noise_step import Memory, noise_step
+from mnpca.solvers.mnpca.standardized import StandardizedData
 
 #: Half the width of a 90% interval, in standard errors.
 NINETY = 1.6449
@@ -98,6 +112,7 @@ KINDS = (
     ("unequal groups", "gaussian"),
     ("gaussian", "gaussian"),
 )
+SHAPES, CONDITIONS, RANKS, STRENGTHS = ((300, 200), (60, 40)), (8, 224), (2, 5), (1.2, 2.0)
 
 
 def draw(rows, cols, shape, k, condition, strengths, seed):
@@ -108,7 +123,9 @@ def draw(rows, cols, shape, k, condition, strengths, seed):
     if "groups" in rows:
         scores = scores - scores.mean(axis=0)
     precisions = [
-        random_sparse_precision(size, 0.01, condition, int(rng.integers(2**31))).toarray()
+        random_sparse_precision(
+            size, max(0.01, 1.5 / size), condition, int(rng.integers(2**31))
+        ).toarray()
         if condition > 1
         else np.eye(size)
         for size in shape
@@ -137,17 +154,6 @@ def shrunken_pca(Y, rank):
     return (left[:, :rank] * shrunk) @ right[:rank]
 
 
-def fitted(Y, signal, rank, prior):
-    """Return error, coverage and processor time of a fit."""
-    began = time.process_time()
-    model = MNPCA("auto" if rank is None else rank, prior=prior).fit(Y)
-    spent = time.process_time() - began
-    mean, std = model.denoise(return_std=True)
-    covered = float(np.mean(np.abs(mean - signal) <= NINETY * std))
-    families = "/".join(side["family"] for side in model.priors_.values())
-    return error(mean, signal), covered, spent, families, model
-
-
 def quiet(function):
     def run(*arguments):
         with warnings.catch_warnings():
@@ -157,16 +163,64 @@ def quiet(function):
     return run
 
 
+def before_priors(Y, rank=None):
+    """Return what the search hands to the learning of priors: engine, noise, posterior."""
+    with mock.patch.object(fit_module, "learn_signal", wraps=learn_signal) as spy:
+        fit_mnpca(Y, rank, prior="gaussian")
+    return spy.call_args.args[:3]
+
+
+def under(prior, Y, engine, noise, posterior):
+    """Return the fields of a fit under a prior."""
+    learned = learn_signal(engine, noise, posterior, prior)
+    units = StandardizedData.of(Y, "auto", "auto")
+    return fit_module.posterior_fields(learned, noise, units, posterior.svd)
+
+
+def signal_of(fields):
+    return fields["low_rank"].dense() + fields["mean"]
+
+
+@quiet
+def under_both_priors(Y, signal, rank=None):
+    """Return (error, covered, families) under Gaussian and under learned priors.
+
+    The search does not depend on the prior, so that one serves both.
+    """
+    found = before_priors(Y, rank)
+    results = []
+    for prior in ("gaussian", "auto"):
+        fields = under(prior, Y, *found)
+        estimate, std = signal_of(fields), np.sqrt(fields["signal_variance"].dense())
+        covered = float(np.mean(np.abs(estimate - signal) <= NINETY * std))
+        families = "/".join(each.family for each in fields["priors"])
+        results.append((error(estimate, signal), covered, families))
+    return results
+
+
 @quiet
 def paper_case(c, seed):
     data = make_paper_small(c=c, seed=seed)
     row = {}
     for prior in ("gaussian", "auto"):
-        _, covered, spent, _, model = fitted(data.Y, data.signal, None, prior)
-        row[prior] = (psnr(model.denoise(), data.signal), covered, spent)
-    found = model.priors_["rows"]["groups"]
-    row["rand"] = 0.0 if found is None else adjusted_rand_score(data.labels, found.argmax(axis=1))
+        model, spent = timed(data.Y, prior)
+        mean, std = model.denoise(return_std=True)
+        covered = float(np.mean(np.abs(mean - data.signal) <= NINETY * std))
+        row[prior] = (psnr(mean, data.signal), covered, spent)
+    row["rand"] = rand_index(model, data.labels)
     return row
+
+
+def timed(Y, prior):
+    """Return a fit and its processor time."""
+    began = time.process_time()
+    model = MNPCA(prior=prior).fit(Y)
+    return model, time.process_time() - began
+
+
+def rand_index(model, labels):
+    found = model.priors_["rows"]["groups"]
+    return 0.0 if found is None else adjusted_rand_score(labels, found.argmax(axis=1))
 
 
 def paper(options, parallel):
@@ -183,56 +237,84 @@ def paper(options, parallel):
         )
 
 
-@quiet
 def kinds_case(rows, cols, shape, k, condition, strength, seed):
     unit = np.sqrt(shape[0]) + np.sqrt(shape[1])
     Y, signal = draw(rows, cols, shape, k, condition, strength * unit, seed)
-    return [fitted(Y, signal, k, prior)[:4] for prior in ("gaussian", "auto")]
+    return under_both_priors(Y, signal, k)
+
+
+def show_gains(name, cases):
+    """Print a row for one setting; return the gains in dB."""
+    gaussian, learned = (np.array([case[number][:2] for case in cases]) for number in (0, 1))
+    gains = 10 * np.log10(learned[:, 0] / gaussian[:, 0])
+    print(
+        f"{name:55s} {10 * np.log10(np.median(gaussian[:, 0])):7.2f} {np.median(gains):+6.2f} "
+        f"{gains.max():+6.2f}  {gaussian[:, 1].mean():.3f} {learned[:, 1].mean():.3f}  "
+        f"{cases[0][1][2]}",
+        flush=True,
+    )
+    return gains
+
+
+GAINS_TITLE = "setting: error under Gaussian priors, gain, worst (dB); covered by each; families"
 
 
 def kinds(options, parallel):
-    print(
-        "scores x loadings, shape, components, condition, strength: "
-        "gaussian, learned, worst (dB); covered; time of gaussian"
-    )
+    print("scores x loadings, shape, components, condition, strength in noise edges;", GAINS_TITLE)
     worst = -np.inf
-    for shape in ((300, 200), (60, 40)):
-        for condition in (8, 224):
-            for k in (2, 5):
-                for strength in (1.2, 2.0):
-                    for rows, cols in KINDS:
-                        name = (
-                            f"{rows} x {cols}, {shape[0]} x {shape[1]}, {k}, {condition}, "
-                            f"{strength}"
-                        )
-                        if not fnmatch.fnmatch(name, options.settings):
-                            continue
-                        cases = parallel(
-                            delayed(kinds_case)(rows, cols, shape, k, condition, strength, seed)
-                            for seed in options.seed_list
-                        )
-                        gaussian, learned = (
-                            np.array([case[number][:3] for case in cases]) for number in (0, 1)
-                        )
-                        gains = 10 * np.log10(learned[:, 0] / gaussian[:, 0])
-                        worst = max(worst, gains.max())
-                        print(
-                            f"{name:55s} {10 * np.log10(np.median(gaussian[:, 0])):7.2f} "
-                            f"{np.median(gains):+6.2f} {gains.max():+6.2f}  "
-                            f"{gaussian[:, 1].mean():.2f} {learned[:, 1].mean():.2f}  "
-                            f"{learned[:, 2].sum() / gaussian[:, 2].sum():.2f}  {cases[0][1][3]}",
-                            flush=True,
-                        )
+    for shape, condition, k, strength, (rows, cols) in itertools.product(
+        SHAPES, CONDITIONS, RANKS, STRENGTHS, KINDS
+    ):
+        name = f"{rows} x {cols}, {shape[0]} x {shape[1]}, {k}, {condition}, {strength}"
+        if fnmatch.fnmatch(name, options.settings):
+            setting = (rows, cols, shape, k, condition, strength)
+            cases = parallel(delayed(kinds_case)(*setting, seed) for seed in options.seed_list)
+            worst = max(worst, show_gains(name, cases).max())
     print(f"largest loss {worst:.2f} dB")
 
 
-@quiet
+def random_case(seed):
+    rng = np.random.default_rng(seed)
+    rows, cols = KINDS[rng.integers(len(KINDS))]
+    shape, condition, k = SHAPES[rng.integers(2)], rng.choice(CONDITIONS), rng.integers(1, 6)
+    strength = rng.uniform(*STRENGTHS)
+    name = f"{seed}: {rows} x {cols}, {shape[0]} x {shape[1]}, {k}, {condition}, {strength:.2f}"
+    return name, kinds_case(rows, cols, shape, k, condition, strength, seed)
+
+
+def random(options, parallel):
+    print(GAINS_TITLE)
+    cases = parallel(delayed(random_case)(seed) for seed in options.seed_list)
+    gains = np.concatenate([show_gains(name, [case]) for name, case in cases])
+    print(f"mean {gains.mean():.2f} dB, largest {gains.max():.2f}, {np.sum(gains > 0.1)} above .1")
+
+
+def gaussian_case(setting, k, seed):
+    """Take the noise of a setting of the accuracy table and a signal of Gaussian factors."""
+    data = SETTINGS[setting][0](seed)
+    rng = np.random.default_rng(seed)
+    left, right = (rng.standard_normal((size, k)) for size in data.Y.shape)
+    signal = left @ right.T
+    signal *= np.linalg.norm(data.signal) / np.linalg.norm(signal)
+    return under_both_priors(data.Y - data.signal + signal, signal, k)
+
+
+def gaussian(options, parallel):
+    print(GAINS_TITLE)
+    every = []
+    for setting, k in itertools.product(SETTINGS, (1, 2, 5)):
+        if fnmatch.fnmatch(setting, options.settings):
+            cases = parallel(delayed(gaussian_case)(setting, k, seed) for seed in options.seed_list)
+            every.append(show_gains(f"{setting}, {k}", cases))
+    print(f"mean loss {np.mean(every):.3f} dB, largest {np.max(every):.3f} dB")
+
+
 def white_case(name, seed):
     rows, cols, k, strengths, _ = WHITE[name]
     shape = (300, 200)
     unit = np.prod(shape) ** 0.25
     Y, signal = draw(rows, cols, shape, k, 1, np.multiply(strengths, unit), seed)
-    results = [fitted(Y, signal, k, prior)[:2] for prior in ("gaussian", "auto")]
+    results = under_both_priors(Y, signal, k)
     return error(shrunken_pca(Y, k), signal), results[0][0], results[1][0], results[1][1]
 
 
@@ -319,18 +401,106 @@ def threshold(options, parallel):
             )
 
 
+def cells(options, parallel):
+    stored = np.load(options.path)
+    Y = np.log1p(1e4 * stored["counts"][:, :500] / stored["library"][:, None])
+    model, _ = timed(Y[:, Y.std(axis=0) > 0], "auto")
+    print(f"Rand index {rand_index(model, stored['labels']):.3f}, {model.n_components_} components")
+
+
+@quiet
+def real_case(name, folder, seed):
+    """Return the errors of hidden cells, columns standardized."""
+    X = matrix(name, folder)
+    hidden = np.random.default_rng(seed).random(X.shape) < 0.05
+    holes = np.where(hidden, np.nan, X)
+    fills = [MNPCA(prior=prior).fit(holes).impute() for prior in ("gaussian", "auto")]
+    return [float(np.sqrt(np.mean((fill - X)[hidden] ** 2))) for fill in fills]
+
+
+def real(options, parallel):
+    print("set: error under Gaussian priors, under learned ones over it")
+    ratios = []
+    for name in (*SMALL, *NETWORKS):
+        if fnmatch.fnmatch(name, options.settings):
+            cases = parallel(
+                delayed(real_case)(name, options.path, seed) for seed in options.seed_list
+            )
+            gaussian, learned = np.mean(cases, axis=0)
+            ratios.append(learned / gaussian)
+            print(f"{name:16s} {gaussian:.4f} {ratios[-1]:.4f}", flush=True)
+    print(f"mean {np.mean(ratios):.4f}, largest {np.max(ratios):.4f}")
+
+
+@quiet
+def edges_case(seed):
+    """Return recall and precision of the edges, and the error, of a fit and of one step more."""
+    data = make_paper_small(c=224, seed=seed)
+    engine, noise, posterior = before_priors(data.Y)
+    learned = learn_signal(engine, noise, posterior)
+    results = []
+    for signal in (None, posterior, learned):
+        then, start = noise, posterior
+        if signal is not None:
+            then = noise_step(engine, signal, noise, "graph", "graph", Memory())
+            start = low_rank_step(
+                engine, then.row, then.col, posterior.rank, center=posterior.centered
+            )
+        for side, truth in ((then.row, data.row_precision), (then.col, data.col_precision)):
+            found = edge_recovery(side.precision, truth)
+            results += [found.tpr, found.ppv]
+        fields = under("auto", data.Y, engine, then, start)
+        results.append(psnr(signal_of(fields), data.signal))
+    return results
+
+
+def edges(options, parallel):
+    cases = parallel(delayed(edges_case)(seed) for seed in options.seed_list)
+    print("noise: recall and precision of row edges, of column edges, PSNR")
+    names = ("of the fit", "a step after the Gaussian signal", "a step after the learned signal")
+    for name, values in zip(names, np.mean(cases, axis=0).reshape(3, 5), strict=True):
+        print(f"{name:33s}" + "".join(f"{value:7.3f}" for value in values))
+
+
+@quiet
+def time_case(seed):
+    data = make_paper_small(c=32, seed=seed, n_samples=1000, n_features=2000)
+    return [timed(data.Y, prior)[1] for prior in ("gaussian", "auto")]
+
+
+def times(options, parallel):
+    for seed in options.seed_list:
+        gaussian, learned = time_case(seed)
+        print(
+            f"{gaussian:.1f} s under Gaussian priors, {learned / gaussian:.2f} times that learned"
+        )
+
+
+TABLES = {
+    "paper": paper,
+    "kinds": kinds,
+    "random": random,
+    "gaussian": gaussian,
+    "white": white,
+    "threshold": threshold,
+    "cells": cells,
+    "real": real,
+    "edges": edges,
+    "time": times,
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("table", choices=["paper", "kinds", "white", "threshold"])
+    parser.add_argument("table", choices=TABLES)
+    parser.add_argument("path", nargs="?", default=os.environ.get("MNPCA_DATA"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1000)
     parser.add_argument("--settings", default="*", help="pattern of the settings' names")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     options.seed_list = range(options.first, options.first + options.seeds)
-    {"paper": paper, "kinds": kinds, "white": white, "threshold": threshold}[options.table](
-        options, Parallel(n_jobs=options.jobs)
-    )
+    TABLES[options.table](options, Parallel(n_jobs=options.jobs))
 
 
 if __name__ == "__main__":

@@ -14,12 +14,14 @@ from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.fit import signal_variance
 from mnpca.solvers.mnpca.learned import learn_signal
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
-from mnpca.solvers.mnpca.mixture import Mixture, best_weights, log_sum
 from mnpca.solvers.mnpca.priors import (
     NEGLIGIBLE,
     SCALES,
+    Mixture,
+    best_weights,
     gaussian_prior,
     learn_prior,
+    log_sum,
     scale_prior,
 )
 
@@ -96,9 +98,29 @@ def test_every_em_step_raises_the_likelihood():
     likelihoods = []
     for _ in range(10):
         likelihoods.append(float(log_sum(prior.log_densities(z, d)).sum()))
-        prior = prior.improved(z, d, 1, 0.0)
+        prior = prior.improved(z, d, 1)
     assert np.all(np.diff(likelihoods) > -1e-9)
     assert likelihoods[-1] > likelihoods[0] + 10
+
+
+def test_points_stay_points():
+    z, d = observed(three_groups)
+    prior = mixture(2).points(d).improved(z, d, 20)
+    assert prior.values.max() < 1e-3 / d.mean()
+    assert (
+        log_sum(prior.log_densities(z, d)).sum()
+        > log_sum(mixture(2).points(d).log_densities(z, d)).sum()
+    )
+
+
+def test_with_a_common_spread_the_wide_part_takes_no_outliers():
+    centers, values = np.array([[0.0, 0.0], [9.0, 0.0]]), np.array([[0.1, 0.1], [30.0, 30.0]])
+    prior = Mixture(np.full(2, 0.5), centers, values, np.stack([np.eye(2)] * 2))
+    outlier = np.array([[-4.0, 0.0]]), np.ones(1)
+    assert prior.shares(*outlier)[0, 1] > 0.5
+    common = prior.with_common_spread()
+    assert common.shares(*outlier)[0, 0] > 0.9
+    np.testing.assert_allclose(common.values, 15.05)
 
 
 def test_a_gaussian_prior_has_the_covariance_of_the_rows():
@@ -111,8 +133,7 @@ def test_a_gaussian_prior_has_the_covariance_of_the_rows():
 def test_a_scale_prior_knows_which_rows_are_zero():
     z, d = observed(mostly_zero)
     zero = np.linalg.norm(mostly_zero(*_same_draw(d)), axis=1) == 0
-    belief = scale_prior(z, d).posterior(z, d)
-    negligible = belief.shares[:, SCALES <= NEGLIGIBLE].sum(axis=1)
+    negligible = scale_prior(z, d).shares(z, d)[:, SCALES <= NEGLIGIBLE].sum(axis=1)
     assert negligible[zero].mean() > 0.8
     assert negligible[~zero].mean() < 0.2
 
@@ -130,7 +151,7 @@ def test_the_family_is_that_of_the_draw(draw, family):
     found = learn_prior(*observed(draw))
     assert found.family == family
     if family == "groups":
-        assert len(found.mixture.weights[found.parts_of("groups")]) == 3
+        assert len(found.priors["groups"].weights) == 3
 
 
 def test_a_gaussian_prior_wins_on_gaussian_rows_for_most_draws():
@@ -193,3 +214,19 @@ def test_components_below_the_noise_cost_next_to_nothing():
     error = np.linalg.norm(learned.left @ learned.right.T - data.signal)
     plain = np.linalg.norm(start.left @ start.right.T - data.signal)
     assert error < 1.01 * plain
+
+
+def test_the_learned_posterior_knows_the_error_of_the_gaussian_signal():
+    """Pythagoras: the error of another signal is its distance from the mean plus the variance."""
+    rng = np.random.default_rng(0)
+    scores, loadings = 1.5 * rng.choice([-1.0, 1.0], (200, 1)), rng.standard_normal((120, 1))
+    engine = DenseEngine(0.4 * scores @ loadings.T + rng.standard_normal((200, 120)), np.float64)
+    noise = NoiseModel(*(AxisPrecision.diagonal(np.ones(size)) for size in (200, 120)))
+    start = low_rank_step(engine, noise.row, noise.col, 1, center=False, max_sweeps=50)
+    gaussian, learned = (
+        learn_signal(engine, noise, start, prior) for prior in ("gaussian", "auto")
+    )
+    assert learned.priors[0].family == "groups"
+    mine, other = (part.left @ part.right.T for part in (learned, gaussian))
+    variances = [signal_variance(part, noise).dense().sum() for part in (learned, gaussian)]
+    assert np.sum((mine - other) ** 2) + variances[0] == pytest.approx(variances[1], rel=0.15)

@@ -8,14 +8,13 @@ from mnpca.datasets import random_sparse_precision
 from mnpca.engines import thin
 from mnpca.engines.threads import worker_threads
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.solvers.mnpca import shrinkage
+from mnpca.solvers.mnpca.variational import shrink_rows
 
 
 @pytest.fixture(params=[1, 3])
 def cut(request, monkeypatch):
     """Slices of a few rows, in one thread or three."""
     monkeypatch.setattr(thin, "ROWS", 7)
-    monkeypatch.setattr(shrinkage, "ROWS", 7)
     with worker_threads(request.param):
         yield
 
@@ -66,12 +65,12 @@ def test_shrunken_rows(cut, monkeypatch):
     rng = np.random.default_rng(4)
     targets, noise = rng.standard_normal((40, 3)) * [3.0, 1.0, 0.2], rng.uniform(0.5, 2.0, 40)
     prior = np.diag([5.0, 1.0, 0.1])
-    sliced = shrinkage.shrink_rows(targets, noise, prior, 5)
-    monkeypatch.setattr(shrinkage, "ROWS", 100)
-    for ours, whole in zip(sliced, shrinkage.shrink_rows(targets, noise, prior, 5), strict=True):
+    sliced = shrink_rows(targets, noise, prior, 5)
+    monkeypatch.setattr(thin, "ROWS", 100)
+    for ours, whole in zip(sliced, shrink_rows(targets, noise, prior, 5), strict=True):
         np.testing.assert_allclose(ours, whole, rtol=1e-10, atol=1e-12)
     # Without EM steps the formulas of the posterior can be written down.
-    posterior = shrinkage.shrink_rows(targets, noise, prior, 0)
+    posterior = shrink_rows(targets, noise, prior, 0)
     g = posterior.values
     shares = g / (g + noise[:, None])
     means = (targets @ posterior.vectors) * shares

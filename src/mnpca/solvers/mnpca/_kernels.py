@@ -7,6 +7,7 @@ import numpy as np
 from numba import njit
 
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
+NO_SHARE = 1e-12
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -31,18 +32,6 @@ def second_moment(targets, noise_variances, values, vectors, start, stop):
         for m in range(j):
             second[m, j] = second[j, m]
     return second
-
-
-@njit(cache=True, nogil=True)
-def improve_prior(targets, noise_variances, values, vectors, steps, least):
-    """Return eigenvalues and eigenvectors of the prior covariance after EM steps over all rows."""
-    n = len(targets)
-    for _ in range(steps):
-        second = second_moment(targets, noise_variances, values, vectors, 0, n)
-        values, turned = np.linalg.eigh(second / n)
-        values = np.maximum(values, least)
-        vectors = vectors @ turned
-    return values, vectors
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -97,7 +86,7 @@ def part_moments(z, d, shares, centers, values, vectors, counts, shifts, second)
 
     The new center is the mean of the rows, weighted with their precisions. It is relative to the
     old one; second moments of the rows' posterior are about the new one, all in the part's
-    eigenbasis.
+    eigenbasis. Rows with next to no share are passed over.
     """
     n, k = z.shape
     offsets = np.empty((n, k))
@@ -108,6 +97,8 @@ def part_moments(z, d, shares, centers, values, vectors, counts, shifts, second)
         for i in range(n):
             share = shares[i, g]
             counts[g] += share
+            if share < NO_SHARE:
+                continue
             for j in range(k):
                 offset = 0.0
                 for m in range(k):
@@ -120,6 +111,8 @@ def part_moments(z, d, shares, centers, values, vectors, counts, shifts, second)
             shifts[g, j] /= max(weights[j], 1e-300)
         for i in range(n):
             share = shares[i, g]
+            if share < NO_SHARE:
+                continue
             for j in range(k):
                 gain = values[g, j] / (values[g, j] + 1.0 / d[i])
                 row[j] = gain * (offsets[i, j] - shifts[g, j])

@@ -10,8 +10,7 @@ from mnpca.engines import thin
 from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
-from mnpca.solvers.mnpca.mixture import best_weights, log_sum
-from mnpca.solvers.mnpca.priors import SCALES, group_gain
+from mnpca.solvers.mnpca.priors import SCALES, best_weights, group_gain, log_sum
 from mnpca.solvers.mnpca.variational import FactorPosterior, Posterior
 
 #: Of more items than this an even sample is looked at.

@@ -17,7 +17,6 @@ docs/priors.md derives it.
 """
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from scipy.linalg import eigh
@@ -30,10 +29,10 @@ from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.low_rank_step import relative_change
-from mnpca.solvers.mnpca.mixture import Belief
 from mnpca.solvers.mnpca.priors import (
     NEGLIGIBLE,
     SCALES,
+    Belief,
     Family,
     LearnedPrior,
     PriorChoice,
@@ -51,8 +50,9 @@ TOLERANCE = 2e-3
 LEAST_START = 1.3
 #: Step of the sites towards new ones. Full steps let one fit in fifty with strong networks diverge.
 SITE_STEP = 0.7
-#: A signal is not believed that is so many times as far from the Gaussian one as that may be off.
-TOO_FAR = 2.0
+#: Two posteriors contradict each other if the first expects so many times the error of the other
+#: that the other does. Where the first is right this comes to .9 to 1.15.
+CONTRADICTION = 1.25
 #: A component is detected if at least this share of its variance is known.
 DETECTED = 0.2
 #: Parts of a mixture are called groups if rows belong to one with this probability on average.
@@ -88,12 +88,13 @@ def learn_signal(
         leading = replace(posterior, svd=posterior.svd.leading(detected))
         rows, cols = _start(noise, leading)
         start = _exchange(engine, leading, rows, cols, GAUSSIAN_ROUNDS)
-    only: Literal["groups"] | None = "groups" if prior == "mixture" else None
-    rows, cols = _LearnedFactor(rows, only), _LearnedFactor(cols, only)
+    rows, cols = _LearnedFactor(rows, prior), _LearnedFactor(cols, prior)
     learned = _exchange(engine, start, rows, cols, ROUNDS)
     if rows.families == cols.families == GAUSSIAN:
         return gaussian
-    if _distance(learned, start, noise) > TOO_FAR * _standard_error(start, noise):
+    # If the learned prior is right, this is the expected error of the Gaussian signal.
+    error = _distance(learned, start, noise) + _expected_error(learned, noise)
+    if error > CONTRADICTION * _expected_error(start, noise):
         return gaussian
     return replace(learned, undetected=posterior.undetected + posterior.rank - detected)
 
@@ -105,27 +106,22 @@ def _start(noise: NoiseModel, posterior: Posterior) -> tuple["_Factor", "_Factor
     shares ``(s^4 - np) / (s^4 + n s^2)`` of its scores' variance and, with p in place of n, of its
     loadings' are known. At the threshold, ``s^4 = np``, that is nothing, and would stay so.
     """
-    svd, k, centered = posterior.svd, posterior.rank, posterior.centered
+    svd, k = posterior.svd, posterior.rank
     n, p = noise.row.size, noise.col.size
     excess = np.maximum(svd.singular_values**2 - n - p, 2.0 * np.sqrt(n * p))
     strength = (excess + np.sqrt(np.maximum(excess**2 - 4.0 * n * p, 0.0))) / 2.0
     strength = np.maximum(strength, LEAST_START**2 * np.sqrt(n * p))
     of_rows, of_cols = ((strength - n * p / strength) / (strength + size) for size in (n, p))
-    rows = _Factor(
-        noise.row,
-        svd.left * np.sqrt(strength * of_rows),
-        np.diag(strength / noise.row.eigenvalues.sum()),
-        np.diag(strength * (1.0 - of_rows)),
-    )
-    prior = np.full(k + centered, 1.0 / noise.col.eigenvalues.sum())
-    spread = np.zeros(k + centered)
-    spread[:k] = 1.0 - of_cols
-    loadings = svd.right * np.sqrt(of_cols)
+    scores, loadings = svd.left * np.sqrt(strength * of_rows), svd.right * np.sqrt(of_cols)
+    spread = np.diag(strength * (1.0 - of_rows))
+    rows = _Factor(noise.row, scores, np.diag(noise.row.eigenvalues.sum() / strength), spread)
+    precisions, unknown = np.full(k, noise.col.eigenvalues.sum()), 1.0 - of_cols
     if svd.mean is not None:
         loadings = np.column_stack([loadings, svd.mean])
         assert posterior.right_factor is not None
-        prior[k] = posterior.right_factor.prior[-1, -1]
-    return rows, _Factor(noise.col, loadings, np.diag(prior), np.diag(spread))
+        precisions = np.append(precisions, 1.0 / posterior.right_factor.prior[-1, -1])
+        unknown = np.append(unknown, 0.0)
+    return rows, _Factor(noise.col, loadings, np.diag(precisions), np.diag(unknown))
 
 
 def _exchange(
@@ -153,33 +149,28 @@ def _exchange(
             break
     metric = thin.inner(cols.mean, cols.noise.apply(cols.mean)) + cols.spread
     left_metric = thin.inner(left, rows.noise.apply(left)) + spread
-    left_factor, right_factor = rows.posterior(metric[:k, :k]), cols.posterior(left_metric)
     return replace(
         start,
         priors=(rows.summary(), cols.summary()),
         left=left,
         right=cols.mean,
-        left_factor=left_factor,
-        right_factor=right_factor,
-        left_spread=spread,
-        right_spread=cols.spread,
-        row_uncertainty=left_factor.uncertainty,
-        col_uncertainty=right_factor.uncertainty,
+        left_factor=rows.posterior(metric[:k, :k]),
+        right_factor=cols.posterior(left_metric),
     )
 
 
 class _Factor:
-    """One factor with its posterior under the prior N(0, S) of its rows."""
+    """One factor with its posterior under the prior N(0, inv(site)) of its rows."""
 
     families: tuple[Family, ...] = GAUSSIAN
     steady = True
 
     def __init__(
-        self, noise: AxisPrecision, mean: FloatArray, prior: FloatArray, spread: FloatArray
+        self, noise: AxisPrecision, mean: FloatArray, site: FloatArray, spread: FloatArray
     ):
         self.noise = noise
         self.mean = mean
-        self.prior = prior
+        self.site = site
         self.spread = spread
         """``E[(F - mean)' P (F - mean)]``."""
         self.basis: FloatArray
@@ -187,31 +178,38 @@ class _Factor:
         """Row i has the covariance ``basis diag(variances_i) basis'`` in the eigenbasis of P."""
 
     def update(self, target: FloatArray, metric: FloatArray, other_spread: FloatArray) -> None:
-        """Update posterior and S, given means (metric) and spread of the other factor.
+        """Update posterior and prior, given means (metric) and spread of the other factor.
 
-        In the eigenbasis of P (eigenvalues a) row i has the precision ``S^-1 + a_i G``, and its
-        mean solves ``(S^-1 + a_i G) x = a_i (t_i - D x)``. EM steps set S to the mean of E[xx'].
-        They leave S as it is for a component that is not seen: that may be as strong as the
-        threshold allows, and the posterior says so.
+        With the prior precision H, in the eigenbasis of P (eigenvalues a), row i has the precision
+        ``H + a_i G``, and its mean solves ``(H + a_i G) x = a_i (t_i - D x)``. EM steps set
+        ``inv(H)`` to the mean of E[xx']. They leave it as it is for a component that is not seen:
+        that may be as strong as the threshold allows, and the posterior says so.
         """
         a = self.noise.eigenvalues[:, None]
         linear = a * self.noise.rotate(target)
         for _ in range(EM_STEPS):
-            basis, values = _joint_basis(metric + other_spread, self.prior)
-            means = thin.product(thin.product(linear, basis) / (1.0 + a * values), basis.T)
-            self.basis, values = _joint_basis(metric, self.prior)
-            self.variances = 1.0 / (1.0 + a * values)
-            unknown = (self.basis * self.variances.sum(axis=0)) @ self.basis.T
-            self.prior = (thin.inner(means, means) + unknown) / len(a)
+            basis, shares = _joint_basis(metric + other_spread, self.site)
+            inside = thin.product(linear, basis) / (1.0 - shares + a * shares)
+            means = thin.product(inside, basis.T)
+            self.basis, shares = _joint_basis(metric, self.site)
+            self.variances = 1.0 / (1.0 - shares + a * shares)
+            self.site = np.linalg.inv(self._moment(means))
         self.mean = self.noise.unrotate(means)
-        self.spread = (self.basis * np.sum(a * self.variances, axis=0)) @ self.basis.T
+        self._set_spread()
+
+    def _moment(self, means: FloatArray) -> FloatArray:
+        """Return the mean of E[xx'] over the rows."""
+        unknown = (self.basis * self.variances.sum(axis=0)) @ self.basis.T
+        return np.asarray((thin.inner(means, means) + unknown) / len(means))
+
+    def _set_spread(self) -> None:
+        sizes = np.sum(self.noise.eigenvalues[:, None] * self.variances, axis=0)
+        self.spread = (self.basis * sizes) @ self.basis.T
 
     def n_detected(self) -> int:
         """Return in how many directions the means have a share of E[F'PF] worth mentioning."""
         metric = thin.inner(self.mean, self.noise.apply(self.mean))
-        both = metric + self.spread
-        shares = eigh(metric, both + _ridge(both), eigvals_only=True)
-        return int(np.sum(shares >= DETECTED))
+        return int(np.sum(_joint_basis(metric, self.spread)[1] >= DETECTED))
 
     def summary(self) -> FactorPrior:
         """Return what a person wants to know of the prior."""
@@ -222,7 +220,7 @@ class _Factor:
         sizes = np.einsum("ab,ac,cb->b", self.basis, other_metric, self.basis)
         return FactorPosterior(
             mean=self.mean,
-            prior=self.prior,
+            prior=self._moment(self.mean),
             basis=self.basis,
             signal_variances=np.ones(len(sizes)),
             spread=self.spread,
@@ -235,24 +233,26 @@ class _Factor:
 class _LearnedFactor(_Factor):
     """One factor with a prior that is learned, and the Gaussian site that stands for it."""
 
-    def __init__(self, start: _Factor, only: Literal["groups"] | None):
-        super().__init__(start.noise, start.mean, start.prior, start.spread)
-        self.only = only
-        self.site = np.linalg.inv(start.prior)
+    def __init__(self, start: _Factor, choice: PriorChoice):
+        super().__init__(start.noise, start.mean, start.site, start.spread)
+        self.choice = choice
         self.linear = np.zeros_like(start.mean)
         self.learned: LearnedPrior
+        self.observed: tuple[FloatArray, FloatArray]
         self.belief: Belief
         self.belief_basis: FloatArray
         self.n_updates = 0
 
     def update(self, target: FloatArray, metric: FloatArray, other_spread: FloatArray) -> None:
         """Learn the prior from what data and neighbors say of every row; update the posterior."""
-        basis, site = _site_basis(metric, self.site)
+        basis, shares = _joint_basis(metric, self.site)
+        shares = np.clip(shares, 1e-9, 1.0 - 1e-9)
+        basis, site = basis / np.sqrt(shares), 1.0 / shares - 1.0  # T'GT = I
         reacted = thin.product(target - thin.product(self.mean, other_spread), basis)
-        z, d = self._observations(reacted, basis, site)
+        self.observed = z, d = self._observations(reacted, basis, site)
         before = self.families
         if self.n_updates in CHOICES:
-            self.learned = learn_prior(z, d, self.only)
+            self.learned = learn_prior(z, d, self.choice)
             self.families = self.learned.families
         elif before != GAUSSIAN:
             mapping = np.linalg.solve(basis, self.belief_basis)
@@ -263,10 +263,10 @@ class _LearnedFactor(_Factor):
         self.belief_basis = basis
         if self.families == GAUSSIAN:
             super().update(target, metric, other_spread)
-            self.site, self.linear = np.linalg.inv(self.prior), np.zeros_like(self.mean)
+            self.linear = np.zeros_like(self.mean)
             return
         self.belief = self.learned.mixture.posterior(z, d)
-        self._set_site(z, d, 1.0 if before == GAUSSIAN else SITE_STEP)
+        self._set_site(1.0 if before == GAUSSIAN else SITE_STEP)
         # The reaction was taken from the last round. Where it is large, a full step overshoots.
         step = np.linalg.solve(metric + other_spread, metric).T
         change = thin.product(self.belief.mean, basis.T) - self.mean
@@ -285,12 +285,12 @@ class _LearnedFactor(_Factor):
         z = (means / variances - linear) / precisions
         return z, precisions.mean(axis=1)
 
-    def _set_site(self, z: FloatArray, d: FloatArray, step: float) -> None:
+    def _set_site(self, step: float) -> None:
         """Go a step towards the site that gives means and average variances of the belief.
 
         Its precision H solves ``sum_i d_i (d_i + H)^-1 = sum_i d_i Cov(x_i)``.
         """
-        belief, basis = self.belief, self.belief_basis
+        (z, d), belief, basis = self.observed, self.belief, self.belief_basis
         totals, rotation = np.linalg.eigh(belief.total)
         values = np.array([_site_precision(d, total) for total in totals])
         back = np.linalg.inv(basis)
@@ -298,22 +298,24 @@ class _LearnedFactor(_Factor):
         linear = thin.product(belief.mean, precision) + d[:, None] * (belief.mean - z)
         self.linear = self.linear + step * (thin.product(linear, back) - self.linear)
         self.site = self.site + step * (back.T @ precision @ back - self.site)
-        eigenvalues = self.noise.eigenvalues[:, None]
-        self.basis, self.variances = basis @ rotation, 1.0 / (eigenvalues + values)
-        shares = np.sum(eigenvalues * self.variances, axis=0)
-        self.spread = (self.basis * shares) @ self.basis.T
+        self.basis = basis @ rotation
+        self.variances = 1.0 / (self.noise.eigenvalues[:, None] + values)
+        self._set_spread()
 
     def summary(self) -> FactorPrior:
         """Return what a person wants to know of the prior."""
         family = self.learned.family
         if family == "gaussian":
             return super().summary()
-        shares = self.belief.shares[:, self.learned.parts_of(family)]
+        prior = self.learned.priors[family]
         if family == "scales":
-            return FactorPrior("scales", zero=shares[:, SCALES <= NEGLIGIBLE].sum(axis=1))
+            small = prior.shares(*self.observed)[:, SCALES <= NEGLIGIBLE]
+            return FactorPrior("scales", zero=small.sum(axis=1))
+        # A wide part takes the outliers of all others. That predicts well, but says nothing of
+        # the group they belong to, so this is asked of parts that are equally wide.
+        shares = prior.with_common_spread().shares(*self.observed)
         if float(shares.max(axis=1).mean()) < TOLD_APART:
             return FactorPrior("groups")
-        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
         return FactorPrior("groups", groups=shares[:, np.argsort(-shares.sum(axis=0))])
 
     def posterior(self, other_metric: FloatArray) -> FactorPosterior:
@@ -325,49 +327,36 @@ class _LearnedFactor(_Factor):
 
 
 def _distance(first: Posterior, second: Posterior, noise: NoiseModel) -> float:
-    """Return ``|A^(1/2) (M - N) B^(1/2)|`` of two signals."""
+    """Return ``|A^(1/2) (M - N) B^(1/2)|^2`` of two signals."""
     left = np.column_stack([first.left, -second.left])
     right = np.column_stack([first.right, second.right])
     rows = thin.inner(left, noise.row.apply(left))
-    return float(np.sqrt(max(np.sum(rows * thin.inner(right, noise.col.apply(right))), 0.0)))
+    return float(np.sum(rows * thin.inner(right, noise.col.apply(right))))
 
 
-def _standard_error(posterior: Posterior, noise: NoiseModel) -> float:
-    """Return the root of the expected square of that distance from the true signal."""
+def _expected_error(posterior: Posterior, noise: NoiseModel) -> float:
+    """Return the expectation of that distance from the true signal."""
     rows = thin.inner(posterior.left, noise.row.apply(posterior.left))
     cols = thin.inner(posterior.right, noise.col.apply(posterior.right))
     both = (rows + posterior.left_spread) * (cols + posterior.right_spread)
-    return float(np.sqrt(np.sum(both - rows * cols)))
+    return float(np.sum(both - rows * cols))
 
 
-def _joint_basis(metric: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return T with ``T' S^-1 T = I`` and ``T' metric T`` diagonal, and that diagonal."""
-    root = np.linalg.cholesky(prior + 1e-12 * np.trace(prior) * np.eye(len(prior)))
-    values, rotation = np.linalg.eigh(root.T @ metric @ root)
-    return root @ rotation, np.maximum(values, 0.0)
-
-
-def _site_basis(metric: FloatArray, site: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return T with ``T' metric T = I`` and ``T' site T`` diagonal, and that diagonal."""
-    values, basis = eigh(site, metric + _ridge(metric))
-    return basis, np.maximum(values, 1e-9)
-
-
-def _ridge(metric: FloatArray) -> FloatArray:
-    """Return what makes a metric positive definite in floating point."""
-    return np.asarray((1e-10 * np.trace(metric) + 1e-12) * np.eye(len(metric)))
+def _joint_basis(metric: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return T with ``T' (metric + other) T = I`` and ``T' metric T`` diagonal, and that."""
+    both = metric + other
+    ridge = (1e-10 * np.trace(both) + 1e-12) * np.eye(len(both))
+    shares, basis = eigh(metric, both + ridge)
+    return basis, np.clip(shares, 0.0, 1.0)
 
 
 def _site_precision(d: FloatArray, total: float) -> float:
-    """Return h with ``sum_i d_i / (d_i + h) = total``, nearly zero where total is too large."""
-    least, most = 1e-9 * float(d.mean()), 1e9 * float(d.mean())
+    """Return h with ``sum_i d_i / (d_i + h) = total``, the nearest that is possible."""
 
     def excess(log_h: float) -> float:
         return float(np.sum(d / (d + np.exp(log_h)))) - total
 
-    low, high = np.log(least), np.log(most)
+    low, high = np.log(float(d.mean())) + np.log(1e9) * np.array([-1.0, 1.0])
     if excess(low) <= 0.0:
-        return least
-    if excess(high) >= 0.0:
-        return most
-    return float(np.exp(brentq(excess, low, high, rtol=1e-6)))
+        return float(np.exp(low))
+    return float(np.exp(high if excess(high) >= 0.0 else brentq(excess, low, high, rtol=1e-6)))

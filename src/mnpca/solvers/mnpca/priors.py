@@ -1,18 +1,22 @@
-"""Which prior the rows of a factor have: families, and the choice among them by prediction."""
+"""What the rows of a factor are drawn from: mixtures, their families, the choice by prediction.
+
+Row i is observed as ``z_i = x_i + e_i`` with ``e_i ~ N(0, I / d_i)``, d_i known.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.optimize import nnls
 
-from mnpca._typing import FloatArray, IntArray
-from mnpca.solvers.mnpca.mixture import Mixture, best_weights, log_sum
-from mnpca.solvers.mnpca.shrinkage import shrink_rows
+from mnpca._typing import FloatArray
+from mnpca.solvers.mnpca import _kernels as kernels
+from mnpca.solvers.mnpca.variational import shrink_rows
 
 #: The families, from the simplest on. "gaussian" is N(0, S). "scales" is a mixture of N(0, s S)
 #: over a grid of s, zero among them: rows that take no part, rows that are large. "groups" is a
-#: mixture of normal distributions with free centers; without spread where rows call for none.
+#: mixture of normal distributions with free centers, or of points.
 Family: TypeAlias = Literal["gaussian", "scales", "groups"]
 #: What a caller may ask for; "mixture" is groups.
 PriorChoice: TypeAlias = Literal["auto", "gaussian", "mixture"]
@@ -31,54 +35,165 @@ FOLDS, ODDS = 5, 20.0
 MOST_GROUPS, NUMBERS_PER_PARAMETER = 8, 3
 #: EM steps of a fit, and of one that begins near its end.
 STEPS, FEW_STEPS = 50, 10
+#: Steps for the weights of a mixture's parts, at most; ten are usual.
+WEIGHT_STEPS = 50
+
+
+class Belief(NamedTuple):
+    """The posterior of every row of a factor under a prior."""
+
+    mean: FloatArray
+    variance: FloatArray
+    """Posterior variance of every entry."""
+    total: FloatArray
+    """``sum_i d_i Cov(x_i)``, k x k."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """``sum_g weight_g N(center_g, V_g diag(values_g) V_g')``."""
+
+    weights: FloatArray
+    centers: FloatArray
+    values: FloatArray
+    vectors: FloatArray
+
+    def log_densities(self, z: FloatArray, d: FloatArray) -> FloatArray:
+        """Return ``log(weight_g N(z_i; center_g, S_g + I / d_i))`` without the 2 pi constant."""
+        logs = np.empty((len(z), len(self.weights)))
+        parts = (np.log(self.weights), self.centers, self.values, self.vectors)
+        kernels.part_densities(z, d, *parts, logs)
+        return logs
+
+    def shares(self, z: FloatArray, d: FloatArray) -> FloatArray:
+        """Return the probability of every part for every row."""
+        logs = self.log_densities(z, d)
+        return np.asarray(np.exp(logs - log_sum(logs)[:, None]))
+
+    def posterior(self, z: FloatArray, d: FloatArray) -> Belief:
+        """Return the posterior of every row.
+
+        Given its part g, row i is off from its mean by ``(I - K) e + (I - K) (c - center_g)``: K is
+        the gain ``S_g (S_g + I / d_i)^-1``, and the center that was fitted has the covariance
+        ``C_g = (sum_i share_ig (S_g + I / d_i)^-1)^-1``. Centers at zero were not fitted.
+        """
+        (n, k), noise = z.shape, 1.0 / d[:, None]
+        mean, square, total = np.zeros((n, k)), np.zeros((n, k)), np.zeros((k, k))
+        parts = zip(self.shares(z, d).T, self.centers, self.values, self.vectors, strict=True)
+        for share, center, values, vectors in parts:
+            gains = values / (values + noise)
+            means = center + (gains * ((z - center) @ vectors)) @ vectors.T
+            within = gains * noise
+            if np.any(center):
+                within += (1.0 - gains) ** 2 / np.maximum(share @ (1.0 / (values + noise)), 1e-300)
+            weighted = share[:, None] * means
+            mean += weighted
+            square += weighted * means + share[:, None] * (within @ (vectors**2).T)
+            total += (weighted * d[:, None]).T @ means
+            total += (vectors * ((share * d) @ within)) @ vectors.T
+        total -= (mean * d[:, None]).T @ mean
+        return Belief(mean, np.maximum(square - mean**2, 0.0), total)
+
+    def improved(self, z: FloatArray, d: FloatArray, steps: int) -> "Mixture":
+        """Return the mixture after EM steps; parts that hold less than one row go."""
+        mixture, before = self, -np.inf
+        for _ in range(steps):
+            logs = mixture.log_densities(z, d)
+            marginal = log_sum(logs)
+            likelihood = float(marginal.sum())
+            if likelihood - before < 1e-4 * len(z):
+                break
+            before = likelihood
+            mixture = mixture._em_step(z, d, np.exp(logs - marginal[:, None]))
+        return mixture
+
+    def _em_step(self, z: FloatArray, d: FloatArray, shares: FloatArray) -> "Mixture":
+        """Return the next mixture: weights and centers given the shares, then the spreads."""
+        parts, k = self.centers.shape
+        counts, shifts, second = np.zeros(parts), np.zeros((parts, k)), np.zeros((parts, k, k))
+        own = (self.centers, self.values, self.vectors)
+        kernels.part_moments(z, d, shares, *own, counts, shifts, second)
+        kept = counts >= min(1.0, counts.max())
+        values, rotation = np.linalg.eigh(second[kept] / counts[kept, None, None])
+        vectors = self.vectors[kept]
+        return Mixture(
+            counts[kept] / counts[kept].sum(),
+            self.centers[kept] + np.einsum("gab,gb->ga", vectors, shifts[kept]),
+            np.maximum(values, least_variance(d)),
+            np.matmul(vectors, rotation),
+        )
+
+    def points(self, d: FloatArray) -> "Mixture":
+        """Return the mixture without spread in its parts. EM steps leave it so."""
+        return replace(self, values=np.full_like(self.values, least_variance(d)))
+
+    def with_common_spread(self) -> "Mixture":
+        """Return the mixture whose parts all have the average spread."""
+        scaled = self.vectors * (self.values * self.weights[:, None])[:, None]
+        values, vectors = np.linalg.eigh(np.einsum("gab,gcb->ac", scaled, self.vectors))
+        parts = len(self.weights)
+        values = np.tile(np.maximum(values, 0.0), (parts, 1))
+        return replace(self, values=values, vectors=np.tile(vectors, (parts, 1, 1)))
+
+    def mapped(self, matrix: FloatArray) -> "Mixture":
+        """Return the distribution of ``M x``."""
+        stretched = matrix @ (self.vectors * np.sqrt(self.values)[:, None])
+        values, vectors = np.linalg.eigh(np.matmul(stretched, stretched.transpose(0, 2, 1)))
+        return Mixture(self.weights, self.centers @ matrix.T, np.maximum(values, 0.0), vectors)
+
+    def split(self, part: int) -> "Mixture":
+        """Return the mixture with one part cut in two, along its longest axis."""
+        step = self.vectors[part, :, -1] * np.sqrt(self.values[part, -1])
+        both = np.append(np.arange(len(self.weights)), part)
+        weights, centers, values = self.weights[both], self.centers[both], self.values[both]
+        for half, sign in ((part, -1.0), (-1, 1.0)):
+            weights[half] /= 2.0
+            centers[half] += sign * step
+            values[half, -1] *= 0.3
+        return Mixture(weights, centers, values, self.vectors[both])
 
 
 @dataclass(frozen=True)
 class LearnedPrior:
     """A prior of each family with its share: ``sum_f share_f prior_f``."""
 
-    families: tuple[Family, ...]
-    shares: FloatArray
-    priors: tuple[Mixture, ...]
+    shares: dict[Family, float]
+    priors: dict[Family, Mixture]
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """Return the families that have a share."""
+        return tuple(self.shares)
 
     @property
     def family(self) -> Family:
         """Return the family with the largest share."""
-        return self.families[int(np.argmax(self.shares))]
+        return max(self.shares, key=lambda family: self.shares[family])
 
     @property
     def mixture(self) -> Mixture:
         """Return all parts of all families."""
+        priors = self.priors.values()
         return Mixture(
-            np.concatenate(
-                [w * prior.weights for w, prior in zip(self.shares, self.priors, strict=True)]
-            ),
-            np.concatenate([prior.centers for prior in self.priors]),
-            np.concatenate([prior.values for prior in self.priors]),
-            np.concatenate([prior.vectors for prior in self.priors]),
+            np.concatenate([self.shares[f] * prior.weights for f, prior in self.priors.items()]),
+            np.concatenate([prior.centers for prior in priors]),
+            np.concatenate([prior.values for prior in priors]),
+            np.concatenate([prior.vectors for prior in priors]),
         )
-
-    def parts_of(self, family: Family) -> slice:
-        """Return which parts of `mixture` are of a family."""
-        at = self.families.index(family)
-        start = sum(len(prior.weights) for prior in self.priors[:at])
-        return slice(start, start + len(self.priors[at].weights))
 
     def fitted_again(self, z: FloatArray, d: FloatArray, matrix: FloatArray) -> "LearnedPrior":
         """Return the prior of the same kind for new observations, in new coordinates ``M x``."""
         z, d = _sample(z, d, FITTED_ROWS)
-        priors = tuple(
-            prior.mapped(matrix).improved(z, d, FEW_STEPS, _floor(d))
+        priors = {
+            family: prior.mapped(matrix).improved(z, d, FEW_STEPS)
             if family == "groups"
             else _FITS[family](z, d)
-            for family, prior in zip(self.families, self.priors, strict=True)
-        )
+            for family, prior in self.priors.items()
+        }
         return replace(self, priors=priors)
 
 
-def learn_prior(
-    z: FloatArray, d: FloatArray, only: Literal["groups"] | None = None
-) -> LearnedPrior:
+def learn_prior(z: FloatArray, d: FloatArray, choice: PriorChoice = "auto") -> LearnedPrior:
     """Return the prior that predicts best, the Gaussian one where none is clearly better.
 
     Parameters
@@ -87,8 +202,8 @@ def learn_prior(
         Observations of the rows.
     d : array of shape (n,)
         Their precisions: ``z_i ~ N(x_i, I / d_i)``.
-    only : {"groups"}, optional
-        Take this family, be it better or not.
+    choice : {"auto", "gaussian", "mixture"}
+        "mixture" takes groups, be they better or not.
 
     Notes
     -----
@@ -97,29 +212,26 @@ def learn_prior(
     likeliest (stacking): where two predict about as well, the prior is between them, and rounding
     cannot turn one into the other. A family with less than one row in it goes.
     """
-    if len(z) < FOLDS:
-        return LearnedPrior(("gaussian",), np.ones(1), (gaussian_prior(z, d),))
-    few_z, few_d = _sample(z, d, COMPARED_ROWS)
-    z, d = _sample(z, d, FITTED_ROWS)
-    predicted: dict[Family, FloatArray] = {
-        family: _predicted(family, few_z, few_d) for family in _FITS
-    }
-    groups, values = _best_groups(few_z, few_d, predicted["gaussian"])
-    predicted["groups"] = values
+    if len(z) < FOLDS or choice == "gaussian":
+        return LearnedPrior({"gaussian": 1.0}, {"gaussian": gaussian_prior(z, d)})
+    predicted, groups = _predictions(*_sample(z, d, COMPARED_ROWS))
     logs = np.column_stack(list(predicted.values()))
-    shares = best_weights(logs)
-    shares = np.where(shares * len(few_z) < 1.0, 0.0, shares)
-    families = [family for family, share in zip(predicted, shares, strict=True) if share > 0.0]
-    shares, logs = shares[shares > 0.0] / shares.sum(), logs[:, shares > 0.0]
-    if not _clearly_better(log_sum(logs + np.log(shares)), predicted["gaussian"]):
-        families, shares = ["gaussian"], np.ones(1)
-    if only is not None:
-        families, shares = [only], np.ones(1)
-    priors = tuple(
-        groups.improved(z, d, STEPS, _floor(d)) if family == "groups" else _FITS[family](z, d)
-        for family in families
-    )
-    return LearnedPrior(tuple(families), shares, priors)
+    weights = best_weights(logs)
+    weights = np.where(weights * len(logs) < 1.0, 0.0, weights)
+    with np.errstate(divide="ignore"):
+        stacked = log_sum(logs + np.log(weights / weights.sum()))
+    shares: dict[Family, float] = {"gaussian": 1.0}
+    if choice == "mixture":
+        shares = {"groups": 1.0}
+    elif _clearly_better(stacked, predicted["gaussian"]):
+        every = zip(predicted, weights / weights.sum(), strict=True)
+        shares = {family: float(share) for family, share in every if share > 0.0}
+    z, d = _sample(z, d, FITTED_ROWS)
+    priors = {
+        family: groups.improved(z, d, STEPS) if family == "groups" else _FITS[family](z, d)
+        for family in shares
+    }
+    return LearnedPrior(shares, priors)
 
 
 def group_gain(z: FloatArray, d: FloatArray) -> float:
@@ -127,9 +239,9 @@ def group_gain(z: FloatArray, d: FloatArray) -> float:
     if len(z) < FOLDS:
         return 0.0
     few_z, few_d = _sample(z, d, COMPARED_ROWS)
-    simple = [_predicted(family, few_z, few_d) for family in _FITS]
-    _, grouped = _best_groups(few_z, few_d, simple[0])
-    gain = float(grouped.sum() - max(values.sum() for values in simple))
+    predicted, _ = _predictions(few_z, few_d)
+    grouped = predicted.pop("groups", predicted["gaussian"])
+    gain = float(grouped.sum() - max(values.sum() for values in predicted.values()))
     return max(gain, 0.0) * len(z) / len(few_z)
 
 
@@ -140,7 +252,7 @@ def gaussian_prior(z: FloatArray, d: FloatArray) -> Mixture:
     values, vectors = np.linalg.eigh(moment)
     start = (vectors * np.maximum(values, 1e-3 / d.mean())) @ vectors.T
     fitted = shrink_rows(z, 1.0 / d, start, STEPS)
-    values = np.maximum(fitted.values, _floor(d))
+    values = np.maximum(fitted.values, least_variance(d))
     return Mixture(np.ones(1), np.zeros((1, k)), values[None], fitted.vectors[None])
 
 
@@ -160,59 +272,69 @@ _FITS: dict[Family, Callable[[FloatArray, FloatArray], Mixture]] = {
 }
 
 
-def _best_groups(z: FloatArray, d: FloatArray, to_beat: FloatArray) -> tuple[Mixture, FloatArray]:
+def _predictions(z: FloatArray, d: FloatArray) -> tuple[dict[Family, FloatArray], Mixture]:
+    """Return each row's log likelihood when in a fold held out, by family, and the best groups.
+
+    A mixture of one part is no groups, and does not compete.
+    """
+    folds = [np.arange(fold, len(z), FOLDS) for fold in range(FOLDS)]
+    rest = [(np.delete(z, rows, axis=0), np.delete(d, rows)) for rows in folds]
+
+    def predicted(priors: list[Mixture]) -> FloatArray:
+        values = np.empty(len(z))
+        for rows, prior in zip(folds, priors, strict=True):
+            values[rows] = log_sum(prior.log_densities(z[rows], d[rows]))
+        return values
+
+    values = {family: predicted([fit(*part) for part in rest]) for family, fit in _FITS.items()}
+    groups, by_groups = _best_groups(z, d, rest, predicted, values["gaussian"])
+    if len(groups.weights) > 1:
+        values["groups"] = by_groups
+    return values, groups
+
+
+def _best_groups(
+    z: FloatArray,
+    d: FloatArray,
+    rest: list[tuple[FloatArray, FloatArray]],
+    predicted: Callable[[list[Mixture]], FloatArray],
+    to_beat: FloatArray,
+) -> tuple[Mixture, FloatArray]:
     """Return the mixture with most groups that still predicts clearly better than one with fewer.
 
-    With as many groups, with or without spread, the one that predicts better is taken. The groups
-    that predict the rows of a fold have been found without them: what has once seen a row does not
-    forget it.
+    Groups are points unless those with spread predict clearly better. The groups that predict the
+    rows of a fold have been found without them: what has once seen a row does not forget it.
     """
-    folds = _folds(len(z))
-    others = [_growing_mixtures(np.delete(z, rows, axis=0), np.delete(d, rows)) for rows in folds]
     found: list[tuple[Mixture, FloatArray]] = []
     misses = 0
+    others = [_growing_mixtures(*part) for part in rest]
     for mixtures, *without in zip(_growing_mixtures(z, d), *others, strict=False):
-        predicted = np.empty((len(mixtures), len(z)))
-        for rows, others_there in zip(folds, without, strict=True):
-            for number, other in enumerate(others_there):
-                predicted[number, rows] = _log_likelihood(other, z, d, rows)
-        best = int(np.argmax(predicted.sum(axis=1)))
-        found.append((mixtures[best], predicted[best]))
+        points, spread = (
+            (mixture, predicted(list(priors)))
+            for mixture, *priors in zip(mixtures, *without, strict=True)
+        )
+        found.append(spread if _clearly_better(spread[1], points[1]) else points)
         misses += 1
-        if _clearly_better(predicted[best], to_beat):
-            to_beat, misses = predicted[best], 0
+        if _clearly_better(found[-1][1], to_beat):
+            to_beat, misses = found[-1][1], 0
         if misses > 1:
             break
     return found[max(len(found) - 1 - misses, 0)]
 
 
 def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[tuple[Mixture, Mixture]]:
-    """Yield mixtures of one part, of two, and so on, each as it is and without needless spread."""
+    """Yield mixtures of one part, of two, and so on, each of points and with spread."""
     n, k = z.shape
-    floor = _floor(d)
     per_part = 1 + k + k * (k + 1) / 2
     most = min(MOST_GROUPS, int(n * k / (NUMBERS_PER_PARAMETER * per_part)))
-    mixture = gaussian_prior(z, d).improved(z, d, STEPS, floor)
+    mixture = gaussian_prior(z, d).improved(z, d, STEPS)
     for parts in range(1, max(most, 1) + 1):
-        yield mixture, mixture.tightened(z, d, floor).improved(z, d, STEPS, floor)
-        begun = [mixture.split(part).improved(z, d, FEW_STEPS, floor) for part in range(parts)]
+        yield mixture.points(d).improved(z, d, STEPS), mixture
+        begun = [mixture.split(part).improved(z, d, FEW_STEPS) for part in range(parts)]
         values = [float(log_sum(each.log_densities(z, d)).sum()) for each in begun]
-        mixture = begun[int(np.argmax(values))].improved(z, d, STEPS, floor)
+        mixture = begun[int(np.argmax(values))].improved(z, d, STEPS)
         if len(mixture.weights) <= parts:
             return
-
-
-def _predicted(family: Family, z: FloatArray, d: FloatArray) -> FloatArray:
-    """Return the log likelihood of every row under the prior of the rows in other folds."""
-    values = np.empty(len(z))
-    for held_out in _folds(len(z)):
-        rest = np.delete(np.arange(len(z)), held_out)
-        values[held_out] = _log_likelihood(_FITS[family](z[rest], d[rest]), z, d, held_out)
-    return values
-
-
-def _log_likelihood(prior: Mixture, z: FloatArray, d: FloatArray, rows: IntArray) -> FloatArray:
-    return log_sum(prior.log_densities(z[rows], d[rows]))
 
 
 def _clearly_better(values: FloatArray, others: FloatArray) -> bool:
@@ -222,10 +344,6 @@ def _clearly_better(values: FloatArray, others: FloatArray) -> bool:
     probability of less than ``1 / ODDS``.
     """
     return bool(np.sum(values - others) > np.log(ODDS))
-
-
-def _folds(n: int) -> list[IntArray]:
-    return [np.arange(fold, n, FOLDS) for fold in range(FOLDS)]
 
 
 def _sample(z: FloatArray, d: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
@@ -238,6 +356,49 @@ def _sample(z: FloatArray, d: FloatArray, most: int) -> tuple[FloatArray, FloatA
     return z[order], d[order]
 
 
-def _floor(d: FloatArray) -> float:
+def least_variance(d: FloatArray) -> float:
     """Return the least variance of a prior: a ten-thousandth of the observations' own."""
     return float(1e-4 / d.mean())
+
+
+def best_weights(log_densities: FloatArray) -> FloatArray:
+    """Return the weights of a mixture's parts that make the rows likeliest.
+
+    Sequential quadratic programming: with ``R_ig`` the density of row i under part g over that
+    under the mixture, ``-sum_i log(sum_g R_ig w_g) / n + sum_g w_g`` is about
+    ``|R w - 2|^2 / 2n + sum_g w_g``, whose minimum over ``w >= 0`` is the next step.
+
+    Parameters
+    ----------
+    log_densities : array of shape (n, parts)
+        Of every row under every part.
+    """
+    likelihoods = np.exp(log_densities - log_densities.max(axis=1, keepdims=True))
+    n, parts = likelihoods.shape
+    weights: FloatArray = np.full(parts, 1.0 / parts)
+    marginal = likelihoods @ weights
+    for _ in range(WEIGHT_STEPS):
+        ratios = likelihoods / marginal[:, None]
+        curvature = ratios.T @ ratios / n
+        root = np.linalg.cholesky(curvature + 1e-9 * np.trace(curvature) * np.eye(parts))
+        goal, _ = nnls(root.T, np.linalg.solve(root, 2.0 * ratios.mean(axis=0) - 1.0))
+        goal /= goal.sum()
+        # A full step could take the only part away that a row has.
+        step, before = 0.95, float(np.log(marginal).sum())
+        while step > 1e-3:
+            tried = weights + step * (goal - weights)
+            marginal_there = likelihoods @ tried
+            gain = float(np.log(marginal_there).sum()) - before
+            if gain > 0.0:
+                weights, marginal = tried, marginal_there
+                break
+            step /= 2.0
+        if gain < 1e-4:
+            break
+    return weights
+
+
+def log_sum(logs: FloatArray) -> FloatArray:
+    """Return the logarithm of the sum of exponentials of every row."""
+    top = logs.max(axis=1)
+    return np.asarray(top + np.log(np.exp(logs - top[:, None]).sum(axis=1)))

@@ -1,4 +1,4 @@
-"""The low-rank step: average over the factors instead of truncating.
+"""The variational step: average over the factors instead of truncating.
 
 Model of the step (A and B given): rows of X are N(0, G_X), rows of [W, mu] are N(0, G_W), and
 Y = X W' + 1 mu' + E with E ~ MN(inv A, inv B). The posterior is approximated by
@@ -7,18 +7,22 @@ scalars in the eigenbasis of its own side's precision. docs/method.md derives th
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from mnpca._typing import FloatArray
 from mnpca.engines import thin
 from mnpca.engines.engine import Engine
+from mnpca.engines.threads import each, slices
 from mnpca.noise.axis_precision import AxisPrecision
+from mnpca.solvers.mnpca import _kernels as kernels
 from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
-from mnpca.solvers.mnpca.shrinkage import shrink_rows
 
 #: EM steps for a prior covariance inside one update of a factor.
 EM_STEPS = 5
+#: Smallest prior variance, in units of the noise.
+LEAST_VARIANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,9 @@ class FactorPrior:
 
 @dataclass(frozen=True)
 class Posterior:
-    """The variational posterior of the signal ``left right'``, mean included.
+    """The posterior of the signal ``left right'``, mean included.
 
-    With a mean, ``left`` ends in a column of ones and ``right`` in the mean; the spreads are
-    padded to match.
+    With a mean, ``left`` ends in a column of ones and ``right`` in the mean.
     """
 
     left: FloatArray
@@ -78,10 +81,6 @@ class Posterior:
     centered: bool
     left_factor: FactorPosterior | None
     right_factor: FactorPosterior | None
-    left_spread: FloatArray
-    right_spread: FloatArray
-    row_uncertainty: FloatArray
-    col_uncertainty: FloatArray
     svd: GeneralisedSVD
     elbo_path: FloatArray
     priors: tuple[FactorPrior, FactorPrior] | None = None
@@ -98,6 +97,31 @@ class Posterior:
     def rank(self) -> int:
         """Return the number of components, the mean not counted."""
         return len(self.svd.singular_values)
+
+    @property
+    def left_spread(self) -> FloatArray:
+        """Return ``E[(L - left)' A (L - left)]``; a column of ones has none."""
+        spread: FloatArray = np.zeros((self.right.shape[1], self.right.shape[1]))
+        if self.left_factor is not None:
+            spread[: self.rank, : self.rank] = self.left_factor.spread
+        return spread
+
+    @property
+    def right_spread(self) -> FloatArray:
+        """Return ``E[(R - right)' B (R - right)]``."""
+        return np.zeros((0, 0)) if self.right_factor is None else self.right_factor.spread
+
+    @property
+    def row_uncertainty(self) -> FloatArray:
+        """Return the trace of each rotated row's covariance in the metric of the loadings."""
+        factor = self.left_factor
+        return np.zeros(len(self.left)) if factor is None else factor.uncertainty
+
+    @property
+    def col_uncertainty(self) -> FloatArray:
+        """Return the trace of each rotated column's covariance in the metric of the scores."""
+        factor = self.right_factor
+        return np.zeros(len(self.right)) if factor is None else factor.uncertainty
 
     @property
     def mean(self) -> FloatArray:
@@ -185,10 +209,6 @@ def variational_step(
         centered=centered,
         left_factor=left_factor,
         right_factor=right_factor,
-        left_spread=left_spread,
-        right_spread=right_spread,
-        row_uncertainty=left_factor.uncertainty if left_factor else np.zeros(n),
-        col_uncertainty=right_factor.uncertainty if right_factor else np.zeros(p),
         svd=svd,
         elbo_path=np.array(path if path else [-0.5 * constant]),
     )
@@ -246,3 +266,58 @@ def update_factor(
         uncertainty=uncertainty,
         divergence=divergence,
     )
+
+
+class ShrunkRows(NamedTuple):
+    """Posterior of every row, in the eigenbasis of the prior."""
+
+    means: FloatArray
+    values: FloatArray
+    """g, the eigenvalues of the prior covariance."""
+    vectors: FloatArray
+    shares: FloatArray
+    """``sum_i g_j / (g_j + a_i)``."""
+    divergence: float
+    """Twice the Kullback-Leibler divergence from the prior."""
+    total_variance: FloatArray
+    """Summed posterior variance of every row."""
+
+
+def shrink_rows(
+    targets: FloatArray, noise_variances: FloatArray, prior: FloatArray, steps: int
+) -> ShrunkRows:
+    """Find the posterior of every row and the prior that fits them.
+
+    Row i of `targets` is a least squares estimate with covariance a_i I, a_i its noise
+    variance; its prior is N(0, prior). In the eigenbasis of the prior (eigenvalues g_j) the
+    posterior mean shrinks coordinate j by g_j / (g_j + a_i), with variance
+    g_j a_i / (g_j + a_i). `steps` EM steps re-estimate the prior; the last pass reports.
+    """
+    n, k = targets.shape
+    parts = slices(n, thin.ROWS)
+    values, vectors = _spectrum(prior)
+
+    def second_moment(part: slice) -> FloatArray:
+        observed = (targets, noise_variances, values, vectors)
+        return np.asarray(kernels.second_moment(*observed, part.start, part.stop))
+
+    for _ in range(steps):
+        values, turned = _spectrum(sum(each(second_moment, parts)) / n)
+        vectors = np.ascontiguousarray(vectors @ turned)
+    means = np.empty((n, k))
+    total_variance = np.empty(n)
+    shares = np.zeros((len(parts), k))
+
+    def finish(number: int) -> float:
+        part = parts[number]
+        rows = (part.start, part.stop, means, total_variance, shares[number])
+        return float(kernels.posterior_rows(targets, noise_variances, values, vectors, *rows))
+
+    divergence = sum(each(finish, range(len(parts))))
+    total = shares.sum(axis=0)
+    return ShrunkRows(means, values, vectors, total, divergence - total.sum(), total_variance)
+
+
+def _spectrum(prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+    values, vectors = np.linalg.eigh(prior)
+    return np.maximum(values, LEAST_VARIANCE), np.ascontiguousarray(vectors)
