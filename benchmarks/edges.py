@@ -94,10 +94,10 @@ NULL_CELLS = {
 
 
 def fitted(Y, rank):
-    """Fit with networks; what the fit has to say about its data is not asked here."""
+    """Fit with networks; the tests do not depend on the prior of scores and loadings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return MNPCA(rank, noise="graph").fit(Y)
+        return MNPCA(rank, noise="graph", prior="gaussian").fit(Y)
 
 
 def true_edges(precision):

@@ -91,6 +91,11 @@ class FactorGram:
         add_sparse_blocks(self.extra, order, bounds, offsets, flat)
         return flat
 
+    def rows(self, items: IntArray) -> FloatArray:
+        """Return some rows as a dense array, where the factors are arrays."""
+        rows = np.asarray(self.left[items] @ self.right.T)
+        return rows if self.extra is None else rows + self.extra[items].toarray()
+
     def large_entries(self, level: float, n_rows: int | None = None) -> Pairs:
         n_rows = self._left.shape[0] if n_rows is None else n_rows
         return self._left.large_products(self._right, level, n_rows, self.extra)

@@ -21,23 +21,18 @@ TESTED_VALUES = ("partial_correlation", "standard_error", "z", "p", "q")
 def stored(tests: EdgeTests) -> dict[str, Any]:
     """Return edge tests as plain values that a model file can hold, in little room."""
     values = {field.name: getattr(tests, field.name) for field in fields(EdgeTests)}
-    return {
-        name: value.astype(np.int32 if value.dtype.kind == "i" else np.float32)
-        if isinstance(value, np.ndarray)
-        else value
-        for name, value in values.items()
-    }
+    return {name: _retyped(value, "i4", "f4") for name, value in values.items()}
 
 
 def restored(values: dict[str, Any]) -> EdgeTests:
     """Return the edge tests that `stored` was given."""
-    fields: dict[str, Any] = {
-        name: value.astype(np.int64 if value.dtype.kind == "i" else np.float64)
-        if isinstance(value, np.ndarray)
-        else value
-        for name, value in values.items()
-    }
-    return EdgeTests(**fields)
+    return EdgeTests(**{name: _retyped(value, "i8", "f8") for name, value in values.items()})
+
+
+def _retyped(value: Any, integers: str, floats: str) -> Any:
+    """Return an array with other numbers, anything else as it is."""
+    kind = value.dtype.kind if isinstance(value, np.ndarray) else ""
+    return value.astype({"i": integers, "f": floats}[kind]) if kind in ("i", "f") else value
 
 
 def side_precision(model: Any, side: Any) -> Any:
@@ -103,7 +98,7 @@ def edge_table(model: Any, side: Any, fdr: float) -> Any:
     """Return the edges of a network with the given false discovery rate; see `edges`."""
     tests, fdr = side_tests(model, side), check_rate(fdr)
     kept = np.flatnonzero(tests.q <= fdr)
-    kept = kept[np.lexsort((tests.second[kept], tests.first[kept], -np.abs(tests.z[kept])))]
+    kept = kept[np.lexsort((tests.first[kept], -np.abs(tests.z[kept]), tests.q[kept]))]
     values = {name: getattr(tests, name)[kept] for name in TESTED_VALUES}
     return _table(model, side, tests.first[kept], tests.second[kept], values)
 
