@@ -57,7 +57,7 @@ def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge():
         p.append(tests.p[tests.favored & ~edge])
         edges.append(np.mean(tests.favored[edge]))
     p = np.concatenate(p)
-    assert len(p) > 200
+    assert len(p) > 100
     assert stats.kstest(p, "uniform").pvalue > 0.01
     assert np.mean(edges) > 0.9
 
@@ -72,6 +72,7 @@ def test_q_values_are_of_the_favored_and_of_the_others():
         second=np.arange(1, 5),
         partial_correlation=z / 1e4,
         noise_share=np.ones(100),
+        observations=np.full(4, 1e8),
         level=1.0,
         favored=np.array([False, True, False, True]),
         n_favored=10,
@@ -153,6 +154,17 @@ def test_a_full_graph_gives_the_partial_correlations_of_the_sample():
     scale = np.sqrt(np.diag(precision))
     expected = (-precision / np.outer(scale, scale))[tests.first, tests.second]
     np.testing.assert_allclose(tests.partial_correlation, expected, atol=1e-3)
+
+
+def test_an_edge_has_an_observation_less_for_every_neighbor_it_was_fitted_beside():
+    """In a full graph these are the tests of sample partial correlations, which are exact."""
+    p = []
+    for seed in range(60):
+        residual = draws(np.eye(7), 24, seed)
+        tests = score_edges(residual, np.zeros((7, 0)), sp.csr_array(np.ones((7, 7))), 24)
+        np.testing.assert_array_equal(tests.observations, tests.n_observations - 5)
+        p.append(tests.p)
+    assert stats.kstest(np.concatenate(p), "uniform").pvalue > 0.01
 
 
 def _maximum_likelihood(S, allowed, sweeps=500):
@@ -292,7 +304,8 @@ def test_a_pair_that_one_network_does_not_list_is_taken_at_its_nearest():
     def listed(value, level):
         one = np.array([0]), np.array([1]), np.array([value])
         pair = one if level == 1.0 else tuple(each[:0] for each in one)
-        return EdgeTests(3, 100.0, *pair, np.ones(3), level, pair[0] > 0, 0)
+        many = np.full(len(pair[0]), 100.0)
+        return EdgeTests(3, 100.0, *pair, np.ones(3), many, level, pair[0] > 0, 0)
 
     known, unknown = listed(0.5, 1.0), listed(0.0, 0.05)
     differences = compare_tests(known, unknown)

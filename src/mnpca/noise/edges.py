@@ -30,13 +30,14 @@ LISTED_PER_ITEM = 10
 REFIT_RATE = 0.2
 #: With fewer observations nothing is tested.
 FEWEST_OBSERVATIONS = 4.0
-#: A pair is favored from this deviate on, which 1 in 160 pairs without an edge reaches by chance:
-#: many enough for a rate of their own, few enough for a mild one. From 2 to 3 recall is the same.
-FAVOR = 2.5
+#: A pair is favored from this deviate on, which 1 in 740 pairs without an edge reaches by chance.
+#: At 2.5 recall is the same, but among so many favored pairs, few of which are listed, the rate is
+#: exceeded where a network has some dozens of edges.
+FAVOR = 3.0
 #: Two statistics that correlate more than this say the same, so the second favors nothing.
 SAME = 0.98
 #: Favored pairs are counted among all partners of so many items, and so many pairs at a time.
-COUNTED_ITEMS = 4000
+COUNTED_ITEMS = 2000
 COUNTED_PAIRS = 2**20
 #: Least share of an item's variance that counts as noise, see `EdgeTests.noise_share`.
 SMALLEST_SHARE = 1e-3
@@ -59,6 +60,8 @@ class EdgeTests:
     noise_share : array of shape (q,)
         Share of the variance of each item, given the others, that was observed. The rest lies in
         the directions of the signal, where the noise cannot be seen; only its size is known.
+    observations : array
+        As `n_observations`, less the other neighbors that a listed edge was fitted beside.
     level : float
         Every pair with a p-value below this is listed.
     favored : boolean array
@@ -73,6 +76,7 @@ class EdgeTests:
     second: IntArray
     partial_correlation: FloatArray
     noise_share: FloatArray
+    observations: FloatArray
     level: float
     favored: BoolArray
     n_favored: int
@@ -83,7 +87,7 @@ class EdgeTests:
         nobody = np.zeros(0, np.int64)
         none = np.zeros(0)
         shares = np.ones(n_items)
-        return cls(n_items, n_observations, nobody, nobody, none, shares, 0.0, none > 0, 0)
+        return cls(n_items, n_observations, nobody, nobody, none, shares, none, 0.0, none > 0, 0)
 
     @property
     def n_pairs(self) -> int:
@@ -99,12 +103,12 @@ class EdgeTests:
     def standard_error(self) -> FloatArray:
         """Return ``(1 - r^2) sqrt(h_i h_j / m)``."""
         error = (1.0 - self.partial_correlation**2) * self.pair_share
-        return np.asarray(error / np.sqrt(self.n_observations))
+        return np.asarray(error / np.sqrt(self.observations))
 
     @cached_property
     def z(self) -> FloatArray:
         """Return the test statistics, standard normal where there is no edge."""
-        return statistic(self.partial_correlation / self.pair_share, self.n_observations)
+        return statistic(self.partial_correlation / self.pair_share, self.observations)
 
     @cached_property
     def p(self) -> FloatArray:
@@ -190,6 +194,10 @@ def score_edges(
     independent, and weak edges are missing in P. Both widen the statistic of all pairs alike.
     Most pairs have no edge, so the median of z^2 tells by how much, and m is divided by that.
 
+    An edge of P is estimated given the other neighbors of its items, each of which takes one of the
+    m observations, as in a regression. A pair outside P loses none: its innovations are free
+    of different neighbors.
+
     Two rounds: the edges found in the first with a false discovery rate of a fifth are in P in the
     second.
     """
@@ -226,9 +234,11 @@ def compare_tests(one: EdgeTests, other: EdgeTests) -> EdgeDifferences:
     first, second = np.divmod(pairs, size)
     values, shares, listed = [], [], []
     for tests, own in zip((one, other), keys, strict=True):
-        share = tests.noise_share[first] * tests.noise_share[second] / tests.n_observations
-        shares.append(np.sqrt(share))
         listed.append(np.isin(pairs, own))
+        observations = np.full(len(pairs), tests.n_observations)
+        observations[listed[-1]] = tests.observations
+        share = tests.noise_share[first] * tests.noise_share[second]
+        shares.append(np.sqrt(share / observations))
         value = np.zeros(len(pairs))
         value[listed[-1]] = tests.partial_correlation
         values.append(value)
@@ -278,10 +288,23 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
         second=second,
         partial_correlation=np.clip(value, -LARGEST, LARGEST),
         noise_share=share,
+        observations=n_observations - _fitted_beside(fit.support, first, second),
         level=level,
         favored=favors.listed(first, second, score),
         n_favored=n_favored,
     )
+
+
+def _fitted_beside(support: Support, first: IntArray, second: IntArray) -> IntArray:
+    """Return how many other neighbors the items of an edge have; 0 for pairs without an edge."""
+    size, degree = support.size, np.diff(support.indptr)
+    ends = np.concatenate([support.i, support.j]), np.concatenate([support.j, support.i])
+    linked = sp.csr_array((np.ones(len(ends[0])), ends), shape=(size, size))
+    edge = np.isin(first * size + second, support.keys)
+    i, j = first[edge], second[edge]
+    beside = np.zeros(len(first), np.int64)
+    beside[edge] = degree[i] + degree[j] - 2 - sparse_entries(linked @ linked, i, j)
+    return beside
 
 
 class _Favors:
