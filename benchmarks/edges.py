@@ -357,7 +357,7 @@ def main():
         if fnmatch.fnmatch(name, f"*{options.cell}*")
     ]
     if any(name in CELLS for name in chosen):
-        rank = RANK if options.rank == "given" else "auto"
+        rank = RANK if options.rank == "given" else None
         print_cells([name for name in chosen if name in CELLS], seeds, rank, options)
     print_null([name for name in chosen if name in NULL_CELLS], seeds, options.jobs)
     if "groups" in chosen:
