@@ -4,7 +4,7 @@ For every cell and both axes, means over seeds: the false discovery proportion (
 at q = .05, .1 and .2; the share of the true edges found (recall) at q = .05; FDP and recall of the
 edges that the fit whitens with; FDP and recall at q = .05 of the tests of Xia and Li (2017) and
 Chen and Liu (2019) on the residual of PCA (`--rivals`); how many 95% intervals of true edges hold
-the true partial correlation. Seeds below 1000 were used for tuning.
+the true partial correlation. Seeds below 2000 were used for tuning.
 
     python benchmarks/edges.py                          # all cells, 10 seeds
     python benchmarks/edges.py "c=224" --seeds 50 --rivals
@@ -344,7 +344,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cell", nargs="?", default="*", help="cells that contain this (or a glob)")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first", type=int, default=1000, help="first seed")
+    parser.add_argument("--first", type=int, default=2000, help="first seed")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--rank", choices=["given", "auto"], default="given")
     parser.add_argument("--rivals", action="store_true", help="also the tests of the literature")
