@@ -42,7 +42,7 @@ def test_the_table(model, side, name):
     assert table.columns.tolist() == COLUMNS
     assert len(table) > 10
     assert (table["q"] <= 0.05).all()
-    assert table["p"].is_monotonic_increasing
+    assert table["q"].is_monotonic_increasing
     assert (table["node_1"] < table["node_2"]).all()
     assert table["name_1"].tolist() == [f"{name} {i}" for i in table["node_1"]]
     assert table["name_2"].tolist() == [f"{name} {j}" for j in table["node_2"]]
@@ -63,7 +63,7 @@ def test_the_false_discovery_rate_of_fits():
                 true = truth.toarray()[table["node_1"], table["node_2"]] != 0
                 found.append(1.0 - true.mean() if len(true) else 0.0)
     for rate, found in proportions.items():
-        assert abs(np.mean(found) - rate) < 3 * np.std(found) / np.sqrt(16)
+        assert np.mean(found) < rate + 2 * np.std(found) / np.sqrt(16)
 
 
 @pytest.mark.parametrize("noise", ["normal", "t3"])
@@ -104,7 +104,7 @@ def test_order_of_the_data_does_not_matter(data, model):
         back = {tuple(sorted((order[i], order[j]))) for i, j in table[["node_1", "node_2"]].values}
         plain = model.edges(side)
         assert back == {(i, j) for i, j in plain[["node_1", "node_2"]].values}
-        np.testing.assert_allclose(table["z"], plain["z"], rtol=1e-2)
+        np.testing.assert_allclose(table["z"], plain["z"], rtol=2e-2)
 
 
 def test_the_graph_of_tested_edges(model):

@@ -51,7 +51,7 @@ class Gram(ABC):
 
     def entries(self, i: IntArray, j: IntArray) -> FloatArray:
         """Return the listed entries of ``G + extra``."""
-        return self._products(i, j) + self._extra_entries(i, j)
+        return self._products(i, j) + sparse_entries(self.extra, i, j)
 
     def component_blocks(self, order: IntArray, bounds: IntArray, offsets: IntArray) -> FloatArray:
         """Return diagonal blocks of ``G + extra``, one after the other in a flat array.
@@ -117,17 +117,6 @@ class Gram(ABC):
     def _rescale(self, weights: FloatArray) -> None:
         """Multiply row and column i of G by ``weights[i]``."""
 
-    def _extra_entries(self, i: IntArray, j: IntArray) -> FloatArray:
-        values = np.zeros(len(i))
-        if self.extra is None:
-            return values
-        # Most items have no entry at all; looking for one is what takes time.
-        filled = np.diff(self.extra.indptr) > 0
-        there = np.flatnonzero(filled[i] & filled[j])
-        if len(there) > 0:
-            values[there] = np.asarray(self.extra[i[there], j[there]]).ravel()
-        return values
-
     def _add_extra_blocks(
         self, order: IntArray, bounds: IntArray, offsets: IntArray, flat: FloatArray
     ) -> None:
@@ -175,6 +164,11 @@ class FactorGram(Gram):
     def right(self) -> Any:
         """Return the second factor, where it is an array."""
         return self._right.matrix
+
+    def dense_rows(self, items: IntArray) -> FloatArray:
+        """Return some rows as a dense array, where the factors are arrays."""
+        rows = np.asarray(self.left[items] @ self.right.T)
+        return rows if self.extra is None else rows + self.extra[items].toarray()
 
     def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "FactorGram":
         left = self._left.filtered(mix, rest[:0])
@@ -267,3 +261,16 @@ def as_array(gram: Gram) -> FloatArray:
 
 def _all_products(left: Array, right: Array, _: None) -> FloatArray:
     return to_numpy(left @ right.T).astype(np.float64)
+
+
+def sparse_entries(matrix: sp.csr_array | None, i: IntArray, j: IntArray) -> FloatArray:
+    """Return the listed entries of a sparse matrix, zeros where there is none."""
+    values = np.zeros(len(i))
+    if matrix is None:
+        return values
+    # Most items have no entry at all; looking for one is what takes time.
+    filled = np.diff(matrix.indptr) > 0
+    there = np.flatnonzero(filled[i] & filled[j])
+    if len(there) > 0:
+        values[there] = np.asarray(matrix[i[there], j[there]]).ravel()
+    return values

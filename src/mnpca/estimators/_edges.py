@@ -21,23 +21,18 @@ TESTED_VALUES = ("partial_correlation", "standard_error", "z", "p", "q")
 def stored(tests: EdgeTests) -> dict[str, Any]:
     """Return edge tests as plain values that a model file can hold, in little room."""
     values = {field.name: getattr(tests, field.name) for field in fields(EdgeTests)}
-    return {
-        name: value.astype(np.int32 if value.dtype.kind == "i" else np.float32)
-        if isinstance(value, np.ndarray)
-        else value
-        for name, value in values.items()
-    }
+    return {name: _retyped(value, "i4", "f4") for name, value in values.items()}
 
 
 def restored(values: dict[str, Any]) -> EdgeTests:
     """Return the edge tests that `stored` was given."""
-    fields: dict[str, Any] = {
-        name: value.astype(np.int64 if value.dtype.kind == "i" else np.float64)
-        if isinstance(value, np.ndarray)
-        else value
-        for name, value in values.items()
-    }
-    return EdgeTests(**fields)
+    return EdgeTests(**{name: _retyped(value, "i8", "f8") for name, value in values.items()})
+
+
+def _retyped(value: Any, integers: str, floats: str) -> Any:
+    """Return an array with other numbers, anything else as it is."""
+    kind = value.dtype.kind if isinstance(value, np.ndarray) else ""
+    return value.astype({"i": integers, "f": floats}[kind]) if kind in ("i", "f") else value
 
 
 def side_precision(model: Any, side: Any) -> Any:
@@ -99,13 +94,13 @@ def check_rate(fdr: Any) -> float:
     return float(fdr)
 
 
-def edge_table(model: Any, side: Any, fdr: float) -> Any:
-    """Return the edges of a network with the given false discovery rate; see `edges`."""
+def edge_table(model: Any, side: Any, fdr: float, **more: FloatArray) -> Any:
+    """Return the edges with the given false discovery rate, see `edges`, and more columns."""
     tests, fdr = side_tests(model, side), check_rate(fdr)
     kept = np.flatnonzero(tests.q <= fdr)
-    kept = kept[np.lexsort((tests.second[kept], tests.first[kept], -np.abs(tests.z[kept])))]
+    kept = kept[np.lexsort((tests.first[kept], -np.abs(tests.z[kept]), tests.q[kept]))]
     values = {name: getattr(tests, name)[kept] for name in TESTED_VALUES}
-    return _table(model, side, tests.first[kept], tests.second[kept], values)
+    return _table(model, side, tests.first[kept], tests.second[kept], values | more)
 
 
 def precision_edges(precision: Any) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
@@ -169,7 +164,9 @@ class EdgesMixin:
             A row per edge, the surest first: ``name_1``, ``name_2``; ``node_1``, ``node_2``, the
             positions; ``partial_correlation``, de-biased, with its ``standard_error``; ``z``,
             standard normal without an edge; ``p``; ``q``, the smallest `fdr` that lists the
-            edge. A NumPy record array with these fields where pandas is not installed.
+            edge. The q-values of pairs whose plain correlation speaks for an edge too are found
+            among these alone, so they are smaller than others of the same p. A NumPy record
+            array with these fields where pandas is not installed.
         """
         return edge_table(self, side, fdr)
 
@@ -254,17 +251,19 @@ def edge_stability(
     report = callback or silent
     rng = np.random.default_rng(seed)
     axis = 0 if side == "columns" else 1
-    table = edge_table(model, side, fdr)
-    keys = np.asarray(table["node_1"]) * tests.n_items + np.asarray(table["node_2"])
+
+    def listed(fitted: Any) -> IntArray:
+        table = edge_table(fitted, side, fdr)
+        return np.asarray(table["node_1"]) * tests.n_items + np.asarray(table["node_2"])
+
+    keys = listed(model)
     counts = np.zeros(len(keys))
     for split in range(n_splits):
         half = np.sort(rng.permutation(X.shape[axis])[: X.shape[axis] // 2])
-        refitted = _same_model(model).fit(np.take(X, half, axis=axis))
-        found = edge_table(refitted, side, fdr)
-        found = np.asarray(found["node_1"]) * tests.n_items + np.asarray(found["node_2"])
+        found = listed(_same_model(model).fit(np.take(X, half, axis=axis)))
         counts += np.isin(keys, found)
         report(Progress("half-samples", split + 1, float(len(found)), dict))
-    return _with_column(table, "stability", counts / n_splits)
+    return edge_table(model, side, fdr, stability=counts / n_splits)
 
 
 def compare_edges(model_a: Any, model_b: Any, side: str = "columns", *, fdr: float = 0.05) -> Any:
@@ -313,15 +312,10 @@ def compare_edges(model_a: Any, model_b: Any, side: str = "columns", *, fdr: flo
     differences = compare_tests(one, other)
     kept = np.flatnonzero(differences.q <= fdr)
     kept = kept[np.argsort(-np.abs(differences.z[kept]), kind="stable")]
-    correlation_a, correlation_b = differences.partial_correlations
-    values = {
-        "partial_correlation_a": correlation_a[kept],
-        "partial_correlation_b": correlation_b[kept],
-        **{
-            name: getattr(differences, name)[kept]
-            for name in ("difference", "standard_error", "z", "p", "q")
-        },
-    }
+    correlations = zip("ab", differences.partial_correlations, strict=True)
+    values = {f"partial_correlation_{name}": value[kept] for name, value in correlations}
+    for name in ("difference", "standard_error", "z", "p", "q"):
+        values[name] = getattr(differences, name)[kept]
     return _table(model_a, side, differences.first[kept], differences.second[kept], values)
 
 
@@ -349,17 +343,5 @@ def _table(model: Any, side: Any, first: IntArray, second: IntArray, values: dic
     try:
         import pandas as pd
     except ImportError:
-        return _records(columns)
+        return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload]
     return pd.DataFrame(columns)
-
-
-def _records(columns: dict[str, Any]) -> Any:
-    return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload]
-
-
-def _with_column(table: Any, name: str, values: FloatArray) -> Any:
-    """Return the table with one more column."""
-    if isinstance(table, np.ndarray):
-        columns = {each: table[each] for each in table.dtype.names} | {name: values}
-        return _records(columns)
-    return table.assign(**{name: values})

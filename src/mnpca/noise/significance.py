@@ -14,7 +14,7 @@ SPREAD_PAIRS = 50_000
 MEDIAN_SQUARE = 0.454936
 
 
-def statistic(correlation: FloatArray, n_observations: float) -> FloatArray:
+def statistic(correlation: FloatArray, n_observations: float | FloatArray) -> FloatArray:
     """Return standard normal deviates of correlations under the hypothesis of none.
 
     The signed root of the likelihood ratio ``-nu log(1 - r^2)``, nu = m - 1, with Wallace's factor

@@ -121,11 +121,7 @@ class SupportFit:
         graph = (s.indptr, s.neighbors, s.component, s.place, s.bounds, s.offsets)
         with_edge, scale = kernels.given_common_neighbors(s.i, s.j, *graph, self.covariance)
         with_edge = np.clip(with_edge, -LARGEST, LARGEST)
-        implied = with_edge / (1.0 - with_edge**2) + self.edge_values * scale
-        without = 2.0 * implied / (1.0 + np.sqrt(1.0 + 4.0 * implied**2))
-        rest = 1.0 - without**2
-        gain = np.log(rest / (1.0 - with_edge**2)) + 2.0 * (1.0 - with_edge * without) / rest - 2.0
-        return np.asarray(np.maximum(gain, 0.0))
+        return gain_of_edge(with_edge, without_edge(with_edge, self.edge_values * scale))
 
     def precision(self) -> sp.csr_array:
         """Return P as a sparse matrix."""
@@ -135,6 +131,19 @@ class SupportFit:
         rows = np.concatenate([support.i, support.j, every])
         cols = np.concatenate([support.j, support.i, every])
         return sp.csr_array((data, (rows, cols)), shape=(support.size, support.size))
+
+    def covariance_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return the fitted covariances of pairs; 0 between components."""
+        s = self.support
+        i, j = np.broadcast_arrays(i, j)
+        inside = (s.component[i] == s.component[j]) & (s.component[i] >= 0)
+        value = inside.astype(float)
+        i, j = i[inside], j[inside]
+        c = s.component[i]
+        value[inside] = self.covariance[
+            s.offsets[c] + s.place[i] * np.diff(s.bounds)[c] + s.place[j]
+        ]
+        return np.asarray(value)
 
     def _sweep(self, covariance: FloatArray, max_sweeps: int, tol: float) -> BoolArray:
         """Fit from a covariance, which becomes the fitted one; tell which components failed."""
@@ -240,3 +249,16 @@ class SupportFit:
         edges = np.flatnonzero(support.component[support.i] == c)
         place = support.place
         self.edge_values[edges] = precision[place[support.i[edges]], place[support.j[edges]]]
+
+
+def without_edge(correlation: FloatArray, entry: FloatArray) -> FloatArray:
+    """Return the correlation of two unit variances once `entry` of their precision is 0."""
+    implied = correlation / (1.0 - correlation**2) + entry
+    return np.asarray(2.0 * implied / (1.0 + np.sqrt(1.0 + 4.0 * implied**2)))
+
+
+def gain_of_edge(correlation: FloatArray, without: FloatArray) -> FloatArray:
+    """Return twice the divergence of pairs with one correlation from pairs with the other."""
+    rest = 1.0 - without**2
+    gain = np.log(rest / (1.0 - correlation**2)) + 2.0 * (1.0 - correlation * without) / rest - 2.0
+    return np.asarray(np.maximum(gain, 0.0))
