@@ -1,7 +1,6 @@
 """What the estimators of arrays with three axes or more share."""
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,7 +17,6 @@ from mnpca.solvers.progress import Report, State, negated
 from mnpca.solvers.tensor.fit import TensorFit
 
 
-@dataclass(eq=False, repr=False)
 class AxesEstimator(ReportingEstimator, TransformerMixin, BaseEstimator):
     """An estimator whose data have one noise precision per axis.
 
@@ -26,10 +24,9 @@ class AxesEstimator(ReportingEstimator, TransformerMixin, BaseEstimator):
     ``_store_fit(fit)``.
     """
 
-    _: KW_ONLY
-    max_iter: int = 9
-    tol: float = 1e-2
-    verbose: int = 0
+    max_iter: int
+    tol: float
+    verbose: int
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "center": ["boolean"],

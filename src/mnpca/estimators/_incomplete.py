@@ -1,6 +1,5 @@
 """Estimators of the noise: their common fit, missing values and known covariates."""
 
-from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,16 @@ from mnpca.solvers.missing import Incomplete, Outcome
 from mnpca.solvers.progress import Report, State
 
 
-@dataclass(eq=False, repr=False)
 class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
-    """An estimator of signal and noise with a parameter ``missing``.
+    """An estimator of signal and noise with parameters ``missing`` and ``verbose``.
 
     A subclass has ``_estimate(X, problem, report, resume)``: it fits the matrix X or, where X has
     missing values or covariates, the `Incomplete` problem, whose outcome it hands to
     `_store_incomplete`.
     """
 
-    _: KW_ONLY
-    missing: str = "em"
-    verbose: int = 0
+    missing: str
+    verbose: int
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         "missing": [StrOptions({"em", "error"})],

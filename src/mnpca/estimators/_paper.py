@@ -1,6 +1,5 @@
 """What the estimators of the paper's algorithms share: one solver for complete matrices."""
 
-from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +19,6 @@ from mnpca.solvers.missing.start import column_fill, first_guess
 from mnpca.solvers.progress import Report, State
 
 
-@dataclass(eq=False, repr=False)
 class PaperEstimator(NoiseEstimator):
     """An estimator whose solver takes a complete, centered matrix.
 
@@ -28,9 +26,8 @@ class PaperEstimator(NoiseEstimator):
     penalties, and returns a `mnpca.solvers.missing.refit.Solve`; and ``_warn_unless_converged()``.
     """
 
-    n_components: int | str = 2
-    _: KW_ONLY
-    center: bool = True
+    n_components: int | str
+    center: bool
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **NoiseEstimator._parameter_constraints,

@@ -76,6 +76,9 @@ class DimensionFoldingPCA(AxesEstimator):
     _: KW_ONLY
     noise: str = "graph"
     center: bool = True
+    max_iter: int = 9
+    tol: float = 1e-2
+    verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **AxesEstimator._parameter_constraints,

@@ -118,6 +118,7 @@ class LikelihoodMNPCA(PaperEstimator):
     (5, 2)
     """
 
+    n_components: int | str = 2
     _: KW_ONLY
     alpha_row: Any = "bic"
     alpha_col: Any = "bic"
@@ -126,8 +127,11 @@ class LikelihoodMNPCA(PaperEstimator):
     ridge: float = 0.0
     start: Start = "best"
     low_rank_step: LowRankStep = "als"
+    center: bool = True
+    missing: str = "em"
     max_iter: int = 200
     tol: float = 1e-5
+    verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **PaperEstimator._parameter_constraints,

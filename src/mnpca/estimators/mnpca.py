@@ -188,10 +188,12 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     center: Center = "auto"
     prior: PriorChoice = "auto"
     robust: bool = False
+    missing: str = "em"
     max_iter: int = 9
     tol: float = 1e-2
     random_state: RandomState = None
     n_jobs: int | None = None
+    verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **NoiseEstimator._parameter_constraints,

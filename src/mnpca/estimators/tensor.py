@@ -87,7 +87,10 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     _: KW_ONLY
     noise: str | Sequence[str] = "graph"
     center: bool = False
+    max_iter: int = 9
+    tol: float = 1e-2
     random_state: RandomState = None
+    verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **AxesEstimator._parameter_constraints,

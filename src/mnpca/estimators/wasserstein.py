@@ -93,13 +93,17 @@ class WassersteinMNPCA(PaperEstimator):
     (5, 2)
     """
 
+    n_components: int | str = 2
     _: KW_ONLY
     alpha_row: float = 0.05
     alpha_col: float = 0.05
     objective: str = "relaxed"
     method: str = "convex"
+    center: bool = True
+    missing: str = "em"
     max_iter: int = 500
     tol: float | None = None
+    verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **PaperEstimator._parameter_constraints,
