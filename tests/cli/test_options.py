@@ -93,6 +93,7 @@ def test_numbers_as_people_write_them(run, frame, tmp_path):
     np.testing.assert_allclose(scores, old, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("option", ["--row-covariates", "--column-covariates"])
 def test_covariates_are_matched_by_name(run, csv, frame, tmp_path, option):
     values = frame.drop(columns="group")

@@ -137,7 +137,9 @@ def choose_incomplete_model(
     Parameters are those of `choose_model`.
     """
     rank, prior = n_components, settings.prior
-    settings = replace(settings, prior=None)  # learned for the model that wins
+    # The prior is learned for the model that wins. Columns without the effects of column covariates
+    # depend on each other, which is nothing that the data show.
+    settings = replace(settings, prior=None, combined=False)
     start_rank = rank
     if start_rank is None:
         start_rank = len(fit_with(column_fill(problem), settings)[0].singular_values)

@@ -95,3 +95,10 @@ def test_combined_columns_do_not_change_the_signal_of_the_others():
     metric = whole.loadings.T @ (whole.col_noise.precision @ whole.loadings)
     np.testing.assert_allclose(metric, np.eye(len(metric)), atol=1e-8)
     assert whole.signal_variance.dense().min() > 0.0
+
+
+def test_no_network_where_none_is_asked_for():
+    columns, _, combined = combinations()
+    fit = fit_mnpca(np.column_stack([columns, combined]), 1, noise="diagonal")
+    assert fit.col_noise.is_diagonal
+    assert len(fit.dependent) == 0

@@ -187,7 +187,9 @@ def fit_with(
     given = engine_for(Y)
     standardized = StandardizedData.of(given, settings.center, settings.col_structure)
     settings = replace(settings, center=standardized.center)
-    engine, dependence = standardized.engine, find_dependence(given)
+    engine, dependence = standardized.engine, None
+    if settings.combined and settings.col_structure in ("auto", "graph"):
+        dependence = find_dependence(given)
     if dependence is not None:
         dependence = dependence.in_units(standardized.scale[:, 0])
         engine = engine.columns(dependence.kept)
