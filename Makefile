@@ -44,7 +44,9 @@ docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "The documentation: docs/_build/html/index.html"
 
-check: test test-array-api lint types docs
+# The rest has one process each, so two at a time.
+check: test
+	$(MAKE) --jobs=2 test-array-api lint types docs
 
 # One of the package's extras: "test", or "app", which is enough for the demonstration.
 $(VENV)/.installed-%: pyproject.toml

@@ -233,8 +233,8 @@ def edge_stability(
     --------
     >>> from mnpca import MNPCA, edge_stability
     >>> from mnpca.datasets import make_paper_small
-    >>> X = make_paper_small(c=64, seed=0).Y
-    >>> model = MNPCA(2, noise="graph").fit(X)
+    >>> X = make_paper_small(c=64, seed=0, n_samples=120, n_features=80).Y
+    >>> model = MNPCA(2, noise="graph", prior="gaussian").fit(X)
     >>> table = edge_stability(model, X, n_splits=2)
     >>> bool(table["stability"].between(0, 1).all())
     True
@@ -289,10 +289,12 @@ def compare_edges(model_a: Any, model_b: Any, side: str = "columns", *, fdr: flo
 
     Examples
     --------
+    >>> from sklearn.base import clone
     >>> from mnpca import MNPCA, compare_edges
     >>> from mnpca.datasets import make_paper_small
-    >>> data = make_paper_small(c=64, seed=0)
-    >>> one, other = (MNPCA(2, noise="graph").fit(data.Y[half::2]) for half in (0, 1))
+    >>> X = make_paper_small(c=64, seed=0, n_samples=200, n_features=80).Y
+    >>> model = MNPCA(2, noise="graph", prior="gaussian")
+    >>> one, other = (clone(model).fit(X[half::2]) for half in (0, 1))
     >>> len(compare_edges(one, other))
     0
     """

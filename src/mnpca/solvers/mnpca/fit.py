@@ -156,16 +156,6 @@ def fit_mnpca(
         Called after every outer iteration.
     resume : State, optional
         A state that `report` was given, to continue from.
-
-    Examples
-    --------
-    >>> from mnpca.datasets import make_paper_small
-    >>> from mnpca.metrics import psnr
-    >>> from mnpca.solvers.mnpca import fit_mnpca
-    >>> data = make_paper_small(c=224, seed=1)
-    >>> fit = fit_mnpca(data.Y)
-    >>> len(fit.singular_values), psnr(fit.denoised(), data.signal) > 15
-    (2, True)
     """
     rows, cols = (noise, noise) if isinstance(noise, str) else noise
     settings = Settings(rank, rows, cols, center, max_iter, tol, random_state, n_matrices, prior)
