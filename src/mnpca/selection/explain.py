@@ -102,11 +102,9 @@ def _dependence(fit: MNPCAFit) -> str:
     count = len(fit.dependent)
     if count == 0:
         return ""
-    subject = (
-        "1 column is a linear combination"
-        if count == 1
-        else (f"{count} columns are linear combinations")
-    )
+    subject = f"{count} columns are linear combinations"
+    if count == 1:
+        subject = "1 column is a linear combination"
     return (
         f" {subject} of others: the signal and the rank are those without, and the network links "
         "what is combined. Drop such columns to see the network of the rest."

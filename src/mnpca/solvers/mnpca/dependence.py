@@ -73,7 +73,8 @@ class Dependence:
     def posterior(self, kept: Posterior, noise: AxisPrecision) -> Posterior:
         """Return the posterior with loadings of all columns; `noise` is that of the kept ones.
 
-        Variances of dependent loadings are those of sums of independent ones.
+        Its decomposition stays that of the kept columns. Variances of dependent loadings are those
+        of sums of independent ones.
         """
         factor = kept.right_factor
         if factor is not None:
@@ -83,14 +84,8 @@ class Dependence:
                 variances=self.expanded(factor.row_variances(noise), self.weights**2),
             )
         priors = kept.priors and (kept.priors[0], self._prior(kept.priors[1]))
-        mean = kept.svd.mean
-        svd = kept.svd._replace(
-            right=self.expanded(kept.svd.right),
-            mean=None if mean is None else self.expanded(mean),
-        )
-        return replace(
-            kept, right=self.expanded(kept.right), right_factor=factor, priors=priors, svd=svd
-        )
+        right = self.expanded(kept.right)
+        return replace(kept, right=right, right_factor=factor, priors=priors)
 
     def _prior(self, kept: FactorPrior) -> FactorPrior:
         """Give a dependent column the probabilities of its parts, by their weights."""
