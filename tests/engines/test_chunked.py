@@ -191,6 +191,7 @@ def test_zarr_through_dask(data, tmp_path):
     np.testing.assert_array_equal(engine.times(np.eye(30)), data.Y[:100])
 
 
+@pytest.mark.filterwarnings("ignore::mnpca.ModelCheckWarning")
 def test_what_cannot_be_done_in_blocks_is_said(data):
     X = da.from_array(data.Y[:50], chunks=(20, 30))
     with pytest.raises(ValueError, match="unknown length"):

@@ -77,19 +77,30 @@ def test_a_verdict_needs_twenty_rows_and_columns():
     assert check(rng.normal(size=(19, 40))).white is None
 
 
-def naive_correlation(items, free, taken=0.0):
-    """Mean square correlation beyond chance, pair by pair."""
+def complement(*columns):
+    """Projection onto what is orthogonal to the columns."""
+    factor = np.column_stack(columns)
+    return np.eye(len(factor)) - factor @ np.linalg.pinv(factor)
+
+
+def naive_correlation(items, free, population=None):
+    """Mean square correlation beyond that of the population and chance, pair by pair."""
     q = len(items)
-    pairs = [(i, j) for i in range(q) for j in range(q) if i != j]
-    norms = np.sqrt((items**2).sum(axis=1))
-    squares = [(items[i] @ items[j] / (norms[i] * norms[j])) ** 2 for i, j in pairs]
-    excess = np.mean(squares) - 1 / free - taken / ((q - 1) * (q - taken))
-    return np.sqrt(max(excess, 0))
+    population = np.eye(q) if population is None else population
+    items = items / np.sqrt((items**2).mean(axis=0))
+    norms, deviations = np.sqrt((items**2).sum(axis=1)), np.sqrt(np.diag(population))
+    excess = []
+    for i in range(q):
+        for j in set(range(q)) - {i}:
+            c = population[i, j] / (deviations[i] * deviations[j])
+            r = items[i] @ items[j] / (norms[i] * norms[j])
+            excess.append(r**2 - c**2 - (1 - c**2) ** 2 / free)
+    return np.sqrt(max(np.mean(excess), 0))
 
 
 @pytest.mark.parametrize("mean", [0.0, 2.0])
 def test_measures_of_a_fit_by_their_definition(mean):
-    """Degrees of freedom that the signal and the mean took do not count."""
+    """What the signal and the mean took is left out, and does not count."""
     n, p, k = 40, 30, 2
     rows, cols = chain_precision(n, 0.5), chain_precision(p, 0.5)
     rng = np.random.default_rng(1000)
@@ -97,16 +108,33 @@ def test_measures_of_a_fit_by_their_definition(mean):
     means = Y.mean(axis=0) if mean else np.zeros(p)
     signal = LowRank(0.3 * rng.normal(size=(n, k)), rng.normal(size=(p, k)))
     found = whiteness(Y, means, signal, sp.csr_array(rows), sp.csr_array(cols))
-    row_root, col_root = (np.linalg.cholesky(M.toarray()) for M in (rows, cols))
-    Z = row_root.T @ (Y - means - signal.dense()) @ col_root
-    n_free, p_free = (n - k - 1, p - k - 1) if mean else (n - k, p - k)
+    row_root, col_root = (np.linalg.cholesky(M.toarray()).T for M in (rows, cols))
+    taken = [signal.left, np.ones(n)] if mean else [signal.left]
+    on_rows = complement(row_root @ np.column_stack(taken))
+    on_cols = complement(col_root @ signal.right)
+    Z = on_rows @ row_root @ (Y - means - signal.dense()) @ col_root.T @ on_cols
+    n_free, p_free = n - k - bool(mean), p - k
     size = np.sqrt((Z**2).sum() / (n_free * p_free))
     top = np.linalg.norm(Z, 2) / size / (np.sqrt(n_free) + np.sqrt(p_free))
     assert found.largest_singular_value == pytest.approx(top)
-    row = naive_correlation(Z, p_free, n - n_free)
-    col = naive_correlation(Z.T, n_free, p - p_free)
+    row = naive_correlation(Z, p_free, on_rows)
+    col = naive_correlation(Z.T, n_free, on_cols)
     assert (found.row_correlation, found.col_correlation) == pytest.approx((row, col))
     assert min(row, col) > 0.05
+
+
+def test_white_noise_less_a_localized_signal_passes():
+    """Directions that live on a few rows and columns are taken out of these alone."""
+    rng = np.random.default_rng(1000)
+    left, right = np.zeros((40, 2)), np.zeros((30, 2))
+    left[:8], right[:8] = rng.normal(size=(8, 2)), rng.normal(size=(8, 2))
+    for seed in range(1000, 1010):
+        noise = np.random.default_rng(seed).normal(size=(40, 30))
+        fitted = noise - complement(left) @ noise @ complement(right)
+        eyes = [sp.csr_array(sp.eye_array(q)) for q in noise.shape]
+        signal = LowRank(left, right)
+        found = whiteness(noise - fitted + signal.dense(), np.zeros(30), signal, *eyes)
+        assert found.white
 
 
 @pytest.mark.parametrize("k", [0, 2])
@@ -115,18 +143,18 @@ def test_rows_of_several_matrices_are_compared_over_all_of_them(k):
     n_repeats, n, p = 5, 8, 12
     rng = np.random.default_rng(1000)
     mix = np.linalg.cholesky(0.5 * np.eye(n) + 0.5)
-    parts = [mix @ rng.normal(size=(n, p)) for _ in range(n_repeats)]
-    Y = np.vstack(parts)
-    signal = LowRank(np.zeros((n_repeats * n, k)), np.zeros((p, k)))
+    Y = np.vstack([mix @ rng.normal(size=(n, p)) for _ in range(n_repeats)])
+    signal = LowRank(rng.normal(size=(n_repeats * n, k)), rng.normal(size=(p, k)))
     eyes = (sp.csr_array(sp.eye_array(q)) for q in Y.shape)
-    found = whiteness(Y, np.zeros(p), signal, *eyes, n_repeats=n_repeats)
-    row = naive_correlation(np.hstack(parts), (p - k) * n_repeats, k / n_repeats)
+    found = whiteness(Y + signal.dense(), np.zeros(p), signal, *eyes, n_repeats=n_repeats)
+    on_rows, on_cols = complement(signal.left), complement(signal.right)
+    Z = on_rows @ Y @ on_cols
+    blocks = np.array(np.split(on_rows, n_repeats))
+    alike = sum(block[:, n * at : n * at + n] for at, block in enumerate(blocks)) / n_repeats
+    row = naive_correlation(np.hstack(np.split(Z, n_repeats)), (p - k) * n_repeats, alike)
     assert found.row_correlation == pytest.approx(row)
-    # k directions at random out of p leave correlations of mean square k / (p - 1) / (p - k).
-    norms = np.linalg.norm(Y, axis=0)
-    r = (Y.T @ Y / np.outer(norms, norms))[~np.eye(p, dtype=bool)]
-    excess = np.mean(r**2) - 1 / (n_repeats * n - k) - k / ((p - 1) * (p - k))
-    assert found.col_correlation == pytest.approx(np.sqrt(max(excess, 0)))
+    col = naive_correlation(Z.T, n_repeats * n - k, on_cols)
+    assert found.col_correlation == pytest.approx(col)
 
 
 def test_whole_matrices_are_sampled(monkeypatch):

@@ -8,7 +8,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from mnpca._components import label_components
-from mnpca._typing import FloatArray, IntArray
+from mnpca._typing import BoolArray, FloatArray, IntArray
 from mnpca.engines import Engine, engine_for
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import blocks
@@ -104,7 +104,12 @@ def whiteness(
     n_repeats: int = 1,
     seed: int = 0,
 ) -> Whiteness:
-    """Measure the whiteness of ``A^(1/2) (Y - 1 mean' - signal) B^(1/2)``.
+    """Measure the whiteness of ``Z = A^(1/2) (Y - 1 mean' - signal) B^(1/2)``.
+
+    What the fit has taken out is left out on both sides: with U and V orthonormal bases of the
+    whitened factors, ``(I - U U') Z (I - V V')`` is looked at, which is white on the complement of
+    these spans if Z holds nothing but noise. There the rows have the covariance I - U U' and
+    the columns I - V V', with as many observations as there are free dimensions.
 
     Rows and columns beyond `LARGEST_SAMPLE` are sampled: a part of a white matrix is white. Of
     several matrices, `n_repeats` of them one under the other, whole ones are sampled, and two rows
@@ -114,22 +119,28 @@ def whiteness(
     n, p = engine.shape
     rng = np.random.default_rng(seed)
     rows, cols = _sample(n, rng, n_repeats), _sample(p, rng)
-    whitened = _whitened_residual(engine, mean, low_rank, row_precision, col_precision, rows, cols)
-    # The fit has taken this many directions out of the rows and out of the columns.
-    taken = low_rank.left.shape[1] + int(np.any(mean))
-    taken_rows, taken_cols = (taken if len(rows) == n else 0), (taken if len(cols) == p else 0)
+    left = low_rank.left if not np.any(mean) else np.column_stack([low_rank.left, np.ones(n)])
+    whitened, left, right = _whitened(
+        engine, mean, low_rank, left, row_precision, col_precision, rows, cols
+    )
     if n_repeats == 1:
-        whitened = _varying(_varying(whitened).T).T
-    n_free = max(len(whitened) - taken_rows, 1)
-    p_free = max(whitened.shape[1] - taken_cols, 1)
-    singular_values = scipy.linalg.svdvals(whitened)
-    size = float(np.sqrt(np.mean(whitened**2) * whitened.size / (n_free * p_free)))
-    singular_values = singular_values[: min(n_free, p_free)] / max(size, np.finfo(float).tiny)
-    taken_copies = max(len(rows) * n_repeats // n, 1)
-    alike = np.concatenate(np.split(whitened, taken_copies), axis=1)
+        varying = _varying(whitened)
+        whitened, left = whitened[varying], left[varying]
+        varying = _varying(whitened.T)
+        whitened, right = whitened[:, varying], right[varying]
+    row_basis, col_basis = _basis(left), _basis(right)
+    whitened -= row_basis @ (row_basis.T @ whitened)
+    whitened -= (whitened @ col_basis) @ col_basis.T
+    n_free = max(len(whitened) - row_basis.shape[1], 1)
+    p_free = max(whitened.shape[1] - col_basis.shape[1], 1)
+    singular_values = scipy.linalg.svdvals(whitened)[: min(n_free, p_free)]
+    size = float(np.sqrt(np.sum(whitened**2) / (n_free * p_free)))
+    singular_values /= max(size, np.finfo(float).tiny)
+    copies = max(len(rows) * n_repeats // n, 1)
+    alike, taken = (np.hstack(np.split(each, copies)) for each in (whitened, row_basis))
     return Whiteness(
-        row_correlation=_excess_correlation(alike, p_free * taken_copies, taken_rows / n_repeats),
-        col_correlation=_excess_correlation(whitened.T, n_free, taken_cols),
+        row_correlation=_excess_correlation(alike, p_free * copies, taken / np.sqrt(copies)),
+        col_correlation=_excess_correlation(whitened.T, n_free, col_basis),
         spectrum_distance=marchenko_pastur_distance(singular_values, n_free, p_free),
         largest_singular_value=float(singular_values[0] / (np.sqrt(n_free) + np.sqrt(p_free))),
         n_rows=len(whitened),
@@ -216,26 +227,38 @@ def correlation_matrix(items: FloatArray) -> FloatArray:
     return np.asarray(unit @ unit.T)
 
 
-def _excess_correlation(items: FloatArray, n_observations: int, taken: float) -> float:
-    """Return ``sqrt(mean r^2 - 1/m)`` of the rows of a matrix: their correlation beyond chance.
+def _excess_correlation(items: FloatArray, n_observations: int, taken: FloatArray) -> float:
+    """Return the root of the mean of ``r^2`` beyond chance, r the correlations of rows of a matrix.
 
-    White noise of q items less t directions at random has mean square correlation
-    ``t / (q - 1) / (q - t)`` on top.
+    Rows of the covariance ``C = I - F F'``, F what was taken out, have correlations c, and of these
+    ``r^2`` is ``c^2 + (1 - c^2)^2 / m`` in the mean of m observations. These are brought to one
+    size first: errors of the other side's variances are no correlation.
     """
     q = len(items)
     if q < 2:
         return 0.0
-    squares = correlation_matrix(items) ** 2
-    np.fill_diagonal(squares, 0.0)
-    excess = float(squares.sum()) / (q * (q - 1)) - 1.0 / n_observations
-    excess -= taken / ((q - 1) * max(q - taken, 1))
-    return float(np.sqrt(max(excess, 0.0)))
+    sizes = np.sqrt(np.mean(items**2, axis=0))
+    items = items / np.where(sizes > 0.0, sizes, 1.0)
+    variances = np.maximum(1.0 - np.sum(taken**2, axis=1), 1.0 / q)
+    expected = (taken @ taken.T) ** 2 / np.outer(variances, variances)
+    expected += (1.0 - np.minimum(expected, 1.0)) ** 2 / n_observations
+    excess = correlation_matrix(items) ** 2 - expected
+    np.fill_diagonal(excess, 0.0)
+    return float(np.sqrt(max(excess.sum() / (q * (q - 1)), 0.0)))
 
 
-def _varying(items: FloatArray) -> FloatArray:
-    """Leave out rows that have no noise, as constant rows of the data have."""
+def _basis(factor: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the columns of a thin matrix, the empty ones left out."""
+    length = np.linalg.norm(factor, axis=0)
+    unit = factor[:, length > 0.0] / length[length > 0.0]
+    left, values, _ = np.linalg.svd(unit, full_matrices=False)
+    return np.asarray(left[:, values > 1e-8])
+
+
+def _varying(items: FloatArray) -> BoolArray:
+    """Tell which rows have noise; constant rows of the data have none."""
     squares = np.mean(items**2, axis=1)
-    return np.asarray(items[squares > 1e-6 * np.median(squares)]) if squares.any() else items
+    return np.asarray(squares > 1e-6 * np.median(squares)) | (not squares.any())
 
 
 def _sample(size: int, rng: np.random.Generator, n_repeats: int = 1) -> IntArray:
@@ -248,24 +271,35 @@ def _sample(size: int, rng: np.random.Generator, n_repeats: int = 1) -> IntArray
     return np.asarray((items * chosen[:, None] + np.arange(items)).ravel())
 
 
-def _whitened_residual(
+def _whitened(
     observed: Engine,
     mean: FloatArray,
     low_rank: LowRank,
+    left: FloatArray,
     row_precision: sp.csr_array,
     col_precision: sp.csr_array,
     rows: IntArray,
     cols: IntArray,
-) -> FloatArray:
-    """Return the given rows and columns of ``Fa' R Fb``, A = Fa Fa' and B = Fb Fb'."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the given rows and columns of ``Fa' R Fb``, A = Fa Fa', B = Fb Fb', and the factors.
+
+    The factors are ``Fa' left`` and ``Fb' W``.
+    """
     # Only the part of the residual that is linked to them is formed.
     linked_rows, linked_cols = _linked(row_precision, rows), _linked(col_precision, cols)
     residual = observed.block(linked_rows, linked_cols) - mean[linked_cols]
     residual -= low_rank.left[linked_rows] @ low_rank.right[linked_cols].T
-    half = _whiten_rows(residual, row_precision[linked_rows][:, linked_rows])
-    half = half[np.searchsorted(linked_rows, rows)]
-    white = _whiten_rows(half.T, col_precision[linked_cols][:, linked_cols])
-    return white[np.searchsorted(linked_cols, cols)].T
+
+    def on_rows(matrix: FloatArray) -> FloatArray:
+        white = _whiten_rows(matrix, row_precision[linked_rows][:, linked_rows])
+        return white[np.searchsorted(linked_rows, rows)]
+
+    def on_cols(matrix: FloatArray) -> FloatArray:
+        white = _whiten_rows(matrix, col_precision[linked_cols][:, linked_cols])
+        return white[np.searchsorted(linked_cols, cols)]
+
+    whitened = on_cols(on_rows(residual).T).T
+    return whitened, on_rows(left[linked_rows]), on_cols(low_rank.right[linked_cols])
 
 
 def _linked(precision: sp.csr_array, items: IntArray) -> IntArray:
