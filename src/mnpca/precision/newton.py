@@ -148,7 +148,10 @@ def _direction(W: Array, slope: Array, free: Any, curvature: Array) -> Array:
         if power <= ACCURACY**2 * first or power <= 0.0:
             break
         product = xp.where(free, W @ search @ W, zero)
-        length = power / float(xp.sum(search * product))
+        bend = float(xp.sum(search * product))
+        if not bend > 0.0:  # flat to rounding: the objective falls without end
+            break
+        length = power / bend
         direction = direction + length * search
         residual = residual - length * product
         turned = residual / curvature
