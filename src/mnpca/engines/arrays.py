@@ -75,8 +75,8 @@ def inverse(factor: Array) -> Array:
         import torch
 
         return torch.cholesky_inverse(factor)
-    xp = namespace(factor)
-    return xp.linalg.inv(factor @ factor.T)
+    half = namespace(factor).linalg.inv(factor)
+    return half.T @ half
 
 
 def logdet(factor: Array) -> float:
