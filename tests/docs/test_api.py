@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -106,3 +107,14 @@ def test_the_package_gives_its_public_names():
     for name in mnpca.__all__:
         assert getattr(mnpca, name) is not None
     assert set(mnpca.__all__) <= set(dir(mnpca))
+
+
+def test_names_of_the_package_in_the_pages_are_there():
+    root, wrong = PAGE.parents[1], []
+    for page in [*root.glob("[!C]*.md"), *PAGE.parent.glob("*.md")]:  # the changelog names the past
+        for name in re.findall(r"(?<![\w/])mnpca(?:\.[A-Za-z_]\w*)+", page.read_text("utf-8")):
+            try:
+                pkgutil.resolve_name(name)
+            except (ImportError, AttributeError):
+                wrong.append(f"{page.name}: {name}")
+    assert not wrong

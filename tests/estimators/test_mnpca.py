@@ -136,6 +136,20 @@ def test_units_of_the_columns_that_differ_by_decades_do_no_harm(noise):
     assert with_units > found - 0.8
 
 
+def test_rows_in_different_units_are_told_and_the_remedy_works():
+    data = make_paper_small(c=8, seed=0, n_samples=90, n_features=60)
+    units = np.random.default_rng(0).permutation(np.logspace(-2, 2, 90))[:, None]
+    options = {"noise": "diagonal", "prior": "gaussian"}
+    with pytest.warns(ModelCheckWarning):
+        given = MNPCA(**options).fit(data.Y * units)
+    assert "divide each by its spread" in given.noise_["rows"]["why"]
+    assert "divide each by its spread" in given.choice_
+    size = (data.Y * units).std(axis=1, keepdims=True)
+    divided = MNPCA(**options).fit(data.Y * units / size)
+    assert "spread" not in divided.choice_
+    assert divided.n_components_ > given.n_components_
+
+
 def test_components_are_nested_and_the_noise_does_not_depend_on_their_number(model, data):
     one = MNPCA(1).fit(data.Y)
     assert one.n_signal_ == model.n_components_ == 2

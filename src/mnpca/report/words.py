@@ -80,7 +80,10 @@ def conclusions(document):
 
 def _scores_words(scores):
     if not scores["mnpca"]:
-        return "No component stands above the noise, so what PCA shows is noise."
+        return (
+            "No component stands above the noise, so nothing tells what PCA shows from correlated "
+            "noise."
+        )
     ours, theirs = (np.array(scores[name][:2], dtype=float).T for name in ("mnpca", "pca"))
     bases = [np.linalg.qr(x - x.mean(axis=0))[0] for x in (ours, theirs)]
     same = float(np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)[-1])

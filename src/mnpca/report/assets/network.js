@@ -64,12 +64,19 @@ function network(section) {
         line.setAttribute("x2", toX(places[b][0]).toFixed(1)); line.setAttribute("y2", toY(places[b][1]).toFixed(1));
       }
       for (const [i, dot] of nodes) { dot.setAttribute("cx", toX(places[i][0]).toFixed(1)); dot.setAttribute("cy", toY(places[i][1]).toFixed(1)); }
-      // A name stands right or left of its node, where it covers neither a node nor another name; else it is left out.
+      // A name stands right or left of its node, first where fewer of its edges go, and where it covers neither a node nor
+      // another name; else it is left out.
+      const lean = new Map();
+      for (const [, a, b] of lines) for (const [i, j] of [[a, b], [b, a]]) {
+        const offset = toX(places[j][0]) - toX(places[i][0]);
+        lean.set(i, (lean.get(i) || 0) + offset / Math.hypot(offset, toY(places[j][1]) - toY(places[i][1]), 1));
+      }
       const taken = [...nodes.keys()].map((i) => [toX(places[i][0]) - 4, toY(places[i][1]) - 4, toX(places[i][0]) + 4, toY(places[i][1]) + 4]);
       const free = (box) => box[0] >= 0 && box[2] <= width && taken.every((b) => box[2] < b[0] || box[0] > b[2] || box[3] < b[1] || box[1] > b[3]);
       for (const [i, text] of texts) {
         const x = toX(places[i][0]), y = toY(places[i][1]), long = 13 + text.getComputedTextLength();
-        const boxes = [[x + 5, y - 6, x + long, y + 6], [x - long, y - 6, x - 5, y + 6]], at = boxes.findIndex(free);
+        const boxes = [[x + 5, y - 6, x + long, y + 6], [x - long, y - 6, x - 5, y + 6]];
+        const at = (lean.get(i) > 0 ? [1, 0] : [0, 1]).find((side) => free(boxes[side])) ?? -1;
         text.setAttribute("x", (x + (at === 1 ? -9 : 9)).toFixed(1)); text.setAttribute("y", (y + 4).toFixed(1));
         text.setAttribute("text-anchor", at === 1 ? "end" : "start");
         text.setAttribute("visibility", at >= 0 || drawing.node[i] === chosen ? "visible" : "hidden");
