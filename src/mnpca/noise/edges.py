@@ -216,7 +216,7 @@ def score_edges(
 
     m is an upper bound: the network of the other side was estimated, so the columns are not quite
     independent, and weak edges are missing in P. Both widen the statistic of all pairs alike, and
-    m is divided by the square of that (`null_spread`).
+    m is divided by the square of that (`score_spread`).
 
     An edge of P is estimated given the other neighbors of its items, each of which takes one of the
     m observations, as in a regression. A pair outside P loses none: its innovations are free
@@ -293,7 +293,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     values = correlation.entries(i, j)
     fit = SupportFit(Support(size, i, j), values, correlation, max_sweeps=100, tol=1e-4)
     scores, share = _score_gram(correlation.right, fit.precision(), n_hidden)
-    n_observations /= null_spread(scores, n_observations, i * size + j) ** 2
+    n_observations /= score_spread(scores, n_observations, i * size + j) ** 2
     if n_observations < FEWEST_OBSERVATIONS:
         return EdgeTests.none(size)
     n_pairs = size * (size - 1) // 2
@@ -319,7 +319,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     )
 
 
-def null_spread(scores: FactorGram, n_observations: float, known: IntArray) -> float:
+def score_spread(scores: FactorGram, n_observations: float, known: IntArray) -> float:
     """Return the standard deviation s of the statistics of pairs without an edge, at least 1.
 
     Most pairs have none. Those that have one without being `known` are far out, if anything tells
