@@ -386,7 +386,7 @@ def _partial_correlations(support: Support, correlation: FactorGram) -> tuple[Fl
     return partial, count
 
 
-def _symmetric(support: Support, values: FloatArray) -> sp.csr_array:
+def _symmetric(support: Support, values: FloatArray | IntArray) -> sp.csr_array:
     """Return a sparse matrix with a value for every edge."""
     size = support.size
     upper = sp.csr_array((values, (support.i, support.j)), shape=(size, size))
