@@ -50,9 +50,8 @@ TOLERANCE = 2e-3
 LEAST_START = 1.3
 #: Step of the sites towards new ones. Full steps let one fit in fifty with strong networks diverge.
 SITE_STEP = 0.7
-#: Two posteriors contradict each other if the first expects so many times the error of the other
-#: that the other does. Where the first is right this comes to .9 to 1.15.
-CONTRADICTION = 1.25
+#: Standard errors by which a learned signal has to be nearer to the truth than the Gaussian one.
+CLEARLY = 3.0
 #: A component is detected if at least this share of its variance is known.
 DETECTED = 0.2
 #: Parts of a mixture are called groups if rows belong to one with this probability on average.
@@ -92,9 +91,7 @@ def learn_signal(
     learned = _exchange(engine, start, rows, cols, ROUNDS)
     if rows.families == cols.families == GAUSSIAN:
         return gaussian
-    # If the learned prior is right, this is the expected error of the Gaussian signal.
-    error = _distance(learned, start, noise) + _expected_error(learned, noise)
-    if error > CONTRADICTION * _expected_error(start, noise):
+    if not _clearly_nearer(learned, start):
         return gaussian
     return replace(learned, undetected=posterior.undetected + posterior.rank - detected)
 
@@ -326,20 +323,24 @@ class _LearnedFactor(_Factor):
         return replace(posterior, basis=self.belief_basis, variances=self.belief.variance)
 
 
-def _distance(first: Posterior, second: Posterior, noise: NoiseModel) -> float:
-    """Return ``|A^(1/2) (M - N) B^(1/2)|^2`` of two signals."""
-    left = np.column_stack([first.left, -second.left])
-    right = np.column_stack([first.right, second.right])
-    rows = thin.inner(left, noise.row.apply(left))
-    return float(np.sum(rows * thin.inner(right, noise.col.apply(right))))
+def _clearly_nearer(learned: Posterior, other: Posterior) -> bool:
+    """Tell whether the learned signal M is clearly nearer to the true signal S than another one N.
 
-
-def _expected_error(posterior: Posterior, noise: NoiseModel) -> float:
-    """Return the expectation of that distance from the true signal."""
-    rows = thin.inner(posterior.left, noise.row.apply(posterior.left))
-    cols = thin.inner(posterior.right, noise.col.apply(posterior.right))
-    both = (rows + posterior.left_spread) * (cols + posterior.right_spread)
-    return float(np.sum(both - rows * cols))
+    By its own posterior: with U = N - M, ``|N - S|^2 - |M - S|^2 = |U|^2 - 2 <U, S - M>``, where
+    ``S - M = dX W' + X dW'`` has mean zero and the covariances of the rows of X and of W.
+    """
+    left = np.column_stack([other.left, -learned.left])
+    right = np.column_stack([other.right, learned.right])
+    gain = float(np.sum(thin.inner(left, left) * thin.inner(right, right)))
+    variance = 0.0
+    for factor, own, across in (
+        (learned.left_factor, left, right.T @ learned.loadings),
+        (learned.right_factor, right, left.T @ learned.left),
+    ):
+        assert factor is not None and factor.variances is not None
+        projected = thin.product(own, across @ factor.basis)
+        variance += float(np.sum(projected**2 * factor.variances))
+    return gain > CLEARLY * 2.0 * np.sqrt(variance)
 
 
 def _joint_basis(metric: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
