@@ -64,17 +64,8 @@ def learn_signal(
 ) -> Posterior:
     """Return the posterior of the signal under learned priors.
 
-    Parameters
-    ----------
-    engine : Engine
-        Holds Y.
-    noise : NoiseModel
-        A and B.
-    posterior : Posterior
-        The variational posterior; its decomposition of Y is what this begins with.
-    prior : {"auto", "gaussian", "mixture"}
-        What the rows of the factors are drawn from: what predicts best, a normal distribution,
-        or groups.
+    This begins with the decomposition of Y in the variational posterior. The rows of the factors
+    are drawn from what predicts best ("auto"), a normal distribution, or groups ("mixture").
     """
     if posterior.rank == 0:
         return posterior
@@ -337,10 +328,11 @@ def _clearly_nearer(learned: Posterior, other: Posterior) -> bool:
         (learned.left_factor, left, right.T @ learned.loadings),
         (learned.right_factor, right, left.T @ learned.left),
     ):
-        assert factor is not None and factor.variances is not None
+        assert factor is not None
+        assert factor.variances is not None
         projected = thin.product(own, across @ factor.basis)
         variance += float(np.sum(projected**2 * factor.variances))
-    return gain > CLEARLY * 2.0 * np.sqrt(variance)
+    return bool(gain > CLEARLY * 2.0 * np.sqrt(variance))
 
 
 def _joint_basis(metric: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
