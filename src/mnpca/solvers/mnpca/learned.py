@@ -71,20 +71,23 @@ def learn_signal(
         return posterior
     rows, cols = _start(noise, posterior)
     gaussian = start = _exchange(engine, posterior, rows, cols, GAUSSIAN_ROUNDS)
-    detected = min(rows.n_detected(), cols.n_detected())
-    if prior == "gaussian" or detected == 0:
-        return gaussian
-    if detected < posterior.rank:  # nothing can be learned from the others
-        leading = replace(posterior, svd=posterior.svd.leading(detected))
-        rows, cols = _start(noise, leading)
-        start = _exchange(engine, leading, rows, cols, GAUSSIAN_ROUNDS)
-    rows, cols = _LearnedFactor(rows, prior), _LearnedFactor(cols, prior)
-    learned = _exchange(engine, start, rows, cols, ROUNDS)
-    if rows.families == cols.families == GAUSSIAN:
-        return gaussian
-    if not _clearly_nearer(learned, start):
-        return gaussian
-    return replace(learned, undetected=posterior.undetected + posterior.rank - detected)
+    known, detected = posterior.rank, _n_detected(rows, cols)
+    while prior != "gaussian" and detected > 0:
+        if detected < known:  # nothing can be learned from the others
+            leading = replace(posterior, svd=posterior.svd.leading(detected))
+            rows, cols = _start(noise, leading)
+            start = _exchange(engine, leading, rows, cols, GAUSSIAN_ROUNDS)
+        rows, cols = _LearnedFactor(rows, prior), _LearnedFactor(cols, prior)
+        learned = _exchange(engine, start, rows, cols, ROUNDS)
+        known, detected = detected, _n_detected(rows, cols)
+        if detected < known:
+            continue
+        if rows.families == cols.families == GAUSSIAN:
+            break
+        if prior == "auto" and not _clearly_nearer(learned, start):
+            break
+        return replace(learned, undetected=posterior.undetected + posterior.rank - known)
+    return gaussian
 
 
 def _start(noise: NoiseModel, posterior: Posterior) -> tuple["_Factor", "_Factor"]:
@@ -194,11 +197,6 @@ class _Factor:
         sizes = np.sum(self.noise.eigenvalues[:, None] * self.variances, axis=0)
         self.spread = (self.basis * sizes) @ self.basis.T
 
-    def n_detected(self) -> int:
-        """Return in how many directions the means have a share of E[F'PF] worth mentioning."""
-        metric = thin.inner(self.mean, self.noise.apply(self.mean))
-        return int(np.sum(_joint_basis(metric, self.spread)[1] >= DETECTED))
-
     def summary(self) -> FactorPrior:
         """Return what a person wants to know of the prior."""
         return FactorPrior("gaussian")
@@ -293,7 +291,7 @@ class _LearnedFactor(_Factor):
     def summary(self) -> FactorPrior:
         """Return what a person wants to know of the prior."""
         family = self.learned.family
-        if family == "gaussian":
+        if family in ("gaussian", "shifted"):
             return super().summary()
         prior = self.learned.priors[family]
         if family == "scales":
@@ -312,6 +310,16 @@ class _LearnedFactor(_Factor):
         if self.families == GAUSSIAN:
             return posterior
         return replace(posterior, basis=self.belief_basis, variances=self.belief.variance)
+
+
+def _n_detected(*factors: _Factor) -> int:
+    """Return in how many directions both means have a share of E[F'PF] worth mentioning."""
+    metrics = (thin.inner(factor.mean, factor.noise.apply(factor.mean)) for factor in factors)
+    shares = (
+        _joint_basis(metric, factor.spread)[1]
+        for factor, metric in zip(factors, metrics, strict=True)
+    )
+    return min(int(np.sum(share >= DETECTED)) for share in shares)
 
 
 def _clearly_nearer(learned: Posterior, other: Posterior) -> bool:
