@@ -12,7 +12,7 @@ from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.fit import signal_variance
-from mnpca.solvers.mnpca.learned import learn_signal
+from mnpca.solvers.mnpca.learned import expected_gain, learn_signal
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 from mnpca.solvers.mnpca.priors import (
     NEGLIGIBLE,
@@ -45,6 +45,10 @@ def gaussian(rng, n, k):
 
 def three_groups(rng, n, k):
     return (3.0 * rng.standard_normal((3, k)))[np.arange(n) % 3]
+
+
+def of_one_sign(rng, n, k):
+    return 1.5 + rng.standard_normal((n, k))
 
 
 def mostly_zero(rng, n, k):
@@ -145,7 +149,13 @@ def _same_draw(d):
 
 
 @pytest.mark.parametrize(
-    ("draw", "family"), [(gaussian, "gaussian"), (three_groups, "groups"), (mostly_zero, "scales")]
+    ("draw", "family"),
+    [
+        (gaussian, "gaussian"),
+        (of_one_sign, "shifted"),
+        (three_groups, "groups"),
+        (mostly_zero, "scales"),
+    ],
 )
 def test_the_family_is_that_of_the_draw(draw, family):
     found = learn_prior(*observed(draw))
@@ -230,3 +240,15 @@ def test_the_learned_posterior_knows_the_error_of_the_gaussian_signal():
     mine, other = (part.left @ part.right.T for part in (learned, gaussian))
     variances = [signal_variance(part, noise).dense().sum() for part in (learned, gaussian)]
     assert np.sum((mine - other) ** 2) + variances[0] == pytest.approx(variances[1], rel=0.15)
+    # How much nearer the learned signal is, in draws from its posterior.
+    gains = []
+    for _ in range(400):
+        drawn = []
+        for factor in (learned.left_factor, learned.right_factor):
+            white = rng.standard_normal(factor.variances.shape) * np.sqrt(factor.variances)
+            drawn.append(white @ factor.basis.T)
+        off = drawn[0] @ learned.loadings.T + learned.scores @ drawn[1].T
+        gains.append(np.sum((other - mine - off) ** 2) - np.sum(off**2))
+    mean, deviation = expected_gain(learned, gaussian)
+    assert np.mean(gains) == pytest.approx(mean, rel=0.05)
+    assert np.std(gains) == pytest.approx(deviation, rel=0.15)
