@@ -30,8 +30,6 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.low_rank_step import relative_change
 from mnpca.solvers.mnpca.priors import (
-    NEGLIGIBLE,
-    SCALES,
     Belief,
     Family,
     LearnedPrior,
@@ -293,18 +291,19 @@ class _LearnedFactor(_Factor):
     def summary(self) -> FactorPrior:
         """Return what a person wants to know of the prior."""
         family = self.learned.family
-        if family in ("gaussian", "shifted"):
+        if self.families == GAUSSIAN:
             return super().summary()
-        prior = self.learned.priors[family]
-        if family == "scales":
-            small = prior.shares(*self.observed)[:, SCALES <= NEGLIGIBLE]
-            return FactorPrior("scales", zero=small.sum(axis=1))
+        mixture = self.learned.mixture
+        small = mixture.negligible()
+        zero = mixture.shares(*self.observed)[:, small].sum(axis=1) if small.any() else None
+        if family != "groups":
+            return FactorPrior("scales" if family == "scales" else "gaussian", zero=zero)
         # A wide part takes the outliers of all others. That predicts well, but says nothing of
         # the group they belong to, so this is asked of parts that are equally wide.
-        shares = prior.with_common_spread().shares(*self.observed)
+        shares = self.learned.priors[family].with_common_spread().shares(*self.observed)
         if float(shares.max(axis=1).mean()) < TOLD_APART:
-            return FactorPrior("groups")
-        return FactorPrior("groups", groups=shares[:, np.argsort(-shares.sum(axis=0))])
+            return FactorPrior("groups", zero=zero)
+        return FactorPrior("groups", groups=shares[:, np.argsort(-shares.sum(axis=0))], zero=zero)
 
     def posterior(self, other_metric: FloatArray) -> FactorPosterior:
         """Return the posterior; its variances are each row's own."""

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from scipy.optimize import nnls
 
-from mnpca._typing import FloatArray
+from mnpca._typing import BoolArray, FloatArray
 from mnpca.solvers.mnpca import _kernels as kernels
 from mnpca.solvers.mnpca.variational import shrink_rows
 
@@ -25,7 +25,7 @@ PriorChoice: TypeAlias = Literal["auto", "gaussian", "mixture"]
 #: Scales of a row relative to the Gaussian prior, from "absent" on. A grid in steps of a half
 #: decade loses less than a tenth of a nat per row against a finer one.
 SCALES = np.array([0.0, *10.0 ** np.arange(-2.5, 2.25, 0.5)])
-#: A row of this scale has next to no part in the signal: less than a fifth of the usual size.
+#: Rows of so small a mean square have next to no part in the signal: a fifth of the usual size.
 NEGLIGIBLE = 0.04
 #: Most rows that a prior is fitted to, and that families are compared on; an even sample of more.
 FITTED_ROWS, COMPARED_ROWS = 5000, 1000
@@ -137,6 +137,11 @@ class Mixture:
             np.matmul(turned, vectors.transpose(0, 2, 1)),
             least_variance(d),
         )
+
+    def negligible(self) -> BoolArray:
+        """Return the parts whose mean square is next to nothing beside that of all."""
+        squares = np.sum(self.centers**2, axis=1) + np.sum(self.values, axis=1)
+        return np.asarray(squares <= NEGLIGIBLE * (self.weights @ squares))
 
     def points(self, d: FloatArray) -> "Mixture":
         """Return the mixture without spread in its parts. EM steps leave it so."""

@@ -66,7 +66,7 @@ class FactorPrior:
     groups: FloatArray | None = None
     """Probability of every group for every row, q x groups, where there are groups."""
     zero: FloatArray | None = None
-    """Probability that a row is next to zero, where scales differ."""
+    """Probability that a row is next to zero, where a part of the prior is."""
 
 
 @dataclass(frozen=True)
