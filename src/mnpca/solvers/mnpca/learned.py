@@ -297,7 +297,7 @@ class _LearnedFactor(_Factor):
         small = mixture.negligible()
         zero = mixture.shares(*self.observed)[:, small].sum(axis=1) if small.any() else None
         if family != "groups":
-            return FactorPrior("scales" if family == "scales" else "gaussian", zero=zero)
+            return FactorPrior(family, zero=zero)
         # A wide part takes the outliers of all others. That predicts well, but says nothing of
         # the group they belong to, so this is asked of parts that are equally wide.
         shares = self.learned.priors[family].with_common_spread().shares(*self.observed)

@@ -62,7 +62,7 @@ class FactorPrior:
     """The prior that was learned for the rows of a factor."""
 
     family: str
-    """"gaussian", "scales" or "groups"; see `priors`."""
+    """See `priors.Family`."""
     groups: FloatArray | None = None
     """Probability of every group for every row, q x groups, where there are groups."""
     zero: FloatArray | None = None
