@@ -116,11 +116,11 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         ``n_edges``, ``evidence_lost_with`` (what each simpler structure would lose, in nats) and
         ``why``, the same in a sentence.
     priors_ : dict
-        For ``"rows"`` and ``"columns"``: the ``family`` of the learned prior ("gaussian",
-        "shifted", "scales" or "groups"), ``groups`` (probability of every group for every row or
-        column, None where there are no groups that can be told apart) and ``zero`` (probability
-        that a row or column has next to no part in the signal, less than a fifth of the usual;
-        None where no part of the prior is that small).
+        For ``"rows"`` and ``"columns"``: the ``family`` of the learned prior ("gaussian", "scales"
+        or "groups"), ``groups`` (probability of every group for every row or column, None
+        where there are no groups that can be told apart) and ``zero`` (probability that a row or
+        column has next to no part in the signal, less than a fifth of the usual; None where no
+        part of the prior is that small).
     choice_ : str
         Why the model has so many components, and what its noise was compared with.
     outliers_ : ndarray of bool of shape (n_samples, n_features) or None

@@ -14,11 +14,10 @@ from mnpca._typing import BoolArray, FloatArray
 from mnpca.solvers.mnpca import _kernels as kernels
 from mnpca.solvers.mnpca.variational import shrink_rows
 
-#: The families, from the simplest on. "gaussian" is N(0, S). "shifted" is N(m, S): loadings of one
-#: sign. "scales" is a mixture of N(0, s S) over a grid of s, zero among them: rows that take no
-#: part, rows that are large. "groups" is a mixture of normal distributions with free centers, or
-#: of points.
-Family: TypeAlias = Literal["gaussian", "shifted", "scales", "groups"]
+#: The families, from the simplest on. "gaussian" is N(0, S). "scales" is a mixture of N(0, s S)
+#: over a grid of s, zero among them: rows that take no part, rows that are large. "groups" is a
+#: mixture of normal distributions with free centers, or of points.
+Family: TypeAlias = Literal["gaussian", "scales", "groups"]
 #: What a caller may ask for; "mixture" is groups.
 PriorChoice: TypeAlias = Literal["auto", "gaussian", "mixture"]
 
@@ -272,14 +271,8 @@ def scale_prior(z: FloatArray, d: FloatArray) -> Mixture:
     return replace(equal, weights=weights / weights.sum())
 
 
-def shifted_prior(z: FloatArray, d: FloatArray) -> Mixture:
-    """Return N(m, S) by maximum likelihood."""
-    return gaussian_prior(z, d).improved(z, d, STEPS)
-
-
 _FITS: dict[Family, Callable[[FloatArray, FloatArray], Mixture]] = {
     "gaussian": gaussian_prior,
-    "shifted": shifted_prior,
     "scales": scale_prior,
 }
 
@@ -301,9 +294,7 @@ def _predictions(z: FloatArray, d: FloatArray) -> tuple[dict[Family, FloatArray]
         return values
 
     values = {family: predicted(fit(*part) for part in rest) for family, fit in _FITS.items()}
-    groups, by_groups, misses = shifted_prior(z, d), values["gaussian"], 0
-    if _clearly_better(values["shifted"], by_groups):
-        by_groups = values["shifted"]
+    groups, by_groups, misses = gaussian_prior(z, d), values["gaussian"], 0
     growing = [_growing_mixtures(*part) for part in [(z, d), *rest]]
     for mixtures in zip(*growing, strict=False):
         points, spread = zip(*mixtures, strict=True)
@@ -321,18 +312,18 @@ def _predictions(z: FloatArray, d: FloatArray) -> tuple[dict[Family, FloatArray]
 
 
 def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[tuple[Mixture, Mixture]]:
-    """Yield mixtures of two parts, of three, and so on, each of points and with spread."""
+    """Yield mixtures of one part, of two, and so on, each of points and with spread."""
     n, k = z.shape
     per_part = 1 + k + k * (k + 1) / 2
     most = min(MOST_GROUPS, int(n * k / (NUMBERS_PER_PARAMETER * per_part)))
-    mixture = shifted_prior(z, d)
-    for parts in range(1, most):
+    mixture = gaussian_prior(z, d).improved(z, d, STEPS)
+    for parts in range(1, max(most, 1) + 1):
+        yield mixture.points(d).improved(z, d, STEPS), mixture
         begun = [mixture.split(part).improved(z, d, FEW_STEPS) for part in range(parts)]
         values = [float(log_sum(each.log_densities(z, d)).sum()) for each in begun]
         mixture = begun[int(np.argmax(values))].improved(z, d, STEPS)
         if len(mixture.weights) <= parts:
             return
-        yield mixture.points(d).improved(z, d, STEPS), mixture
 
 
 def _clearly_better(values: FloatArray, others: FloatArray) -> bool:
