@@ -301,7 +301,7 @@ def _predictions(z: FloatArray, d: FloatArray) -> tuple[dict[Family, FloatArray]
         found, by_found, by_spread = points[0], predicted(points[1:]), predicted(spread[1:])
         if _clearly_better(by_spread, by_found):
             found, by_found = spread[0], by_spread
-        misses += 1
+        misses += len(found.weights) > 1
         if _clearly_better(by_found, by_groups):
             groups, by_groups, misses = found, by_found, 0
         if misses > 1:
