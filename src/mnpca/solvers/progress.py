@@ -1,30 +1,12 @@
-"""What a running fit tells: where it is, how it does, and the state to resume from.
+"""What a running fit reports: where it is, how it does, and the state to resume from.
 
-How a solver takes part
------------------------
-A solver takes ``report: Report = silent`` and ``resume: State | None = None``. At the end of every
-outer iteration it calls ``report(Progress(stage, iteration, objective, state))``, where ``state``
-is a function without arguments that returns everything the next iteration reads: iterates, the
-history and counters. With ``resume`` it takes all of that from the state instead of starting, and
-then does exactly the operations an uninterrupted run would do, so that the results agree to the
-bit::
-
-    def solve(matrix, max_iter, report=silent, resume=None):
-        if resume is None:
-            factor, history = start(matrix), []
-        else:
-            factor, history = resume["factor"], list(resume["history"])
-        for iteration in range(len(history) + 1, max_iter + 1):
-            factor, value = step(matrix, factor)
-            history.append(value)
-            report(Progress("flip-flop", iteration, value,
-                            lambda: {"factor": factor, "history": history}))
-            if settled(history):
-                break
-        return factor, history
+A solver takes ``report: Report = silent`` and ``resume: State | None = None``. After every outer
+iteration, the last one too, it calls ``report(Progress(stage, iteration, objective, state))``,
+where ``state`` is a function that returns everything the next iteration reads. With ``resume`` it
+takes all of that from the state instead of starting, and then does exactly the operations of an
+uninterrupted run, so that the results agree to the bit.
 
 - ``state`` is called at once or never, so it may refer to arrays that are updated in place.
-- The last iteration is reported too: resuming from it must stop again, not take one more step.
 - Values may be numbers, strings, None, arrays, sparse arrays, lists, tuples, dicts and LowRank.
 - A loop around a solver (ranks, starts, stages) nests its state with `nested` and `inner_state`.
 - What is cheap and deterministic in the data (a mean, a Gram matrix) is recomputed, not stored.
