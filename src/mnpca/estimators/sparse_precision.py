@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mnpca._typing import FloatArray
-from mnpca.estimators._edges import EdgesMixin, stored
+from mnpca.estimators._edges import EdgesMixin, NetworksMixin, stored
 from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import Accepts, checked_rows, representable, training_matrix
 from mnpca.model.sparse import logdet
@@ -18,7 +18,7 @@ from mnpca.precision import choose_penalty, sparse_precision
 
 
 @dataclass(eq=False, repr=False)
-class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
+class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
     """Sparse inverse covariance of Gaussian samples (the graphical lasso).
 
     Minimizes ``-logdet(T) + tr(S T) + alpha sum_{i != j} |T_ij|``, S the covariance of the
