@@ -4,14 +4,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval
 
-from mnpca._typing import FloatArray
-from mnpca.engines import engine_for
-from mnpca.engines.arrays import astype, namespace, to_numpy
 from mnpca.estimators._incomplete import NoiseEstimator
-from mnpca.model.sparse_data import CenteredSparse
+from mnpca.model.sparse_data import centered
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.missing import Incomplete
 from mnpca.solvers.missing.refit import fit_incomplete
@@ -38,7 +34,7 @@ class PaperEstimator(NoiseEstimator):
     def _estimate(
         self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
     ) -> None:
-        data, mean = self._centered(X if problem is None else column_fill(problem))
+        data, mean = centered(X if problem is None else column_fill(problem), self.center)
         rank = choose_rank(self.n_components, data)
         if problem is None:
             solution = self._solver(data, rank)(data, report, resume)
@@ -49,7 +45,7 @@ class PaperEstimator(NoiseEstimator):
                 problem,
                 guess,
                 rank,
-                self._solver(self._centered(guess)[0], rank),
+                self._solver(centered(guess, self.center)[0], rank),
                 center=self.center,
                 ridge=getattr(self, "ridge", 0.0),
                 report=report,
@@ -70,14 +66,3 @@ class PaperEstimator(NoiseEstimator):
             row_precision=solution.row_precision,
             col_precision=solution.col_precision,
         )
-
-    def _centered(self, data: Any) -> tuple[Any, FloatArray]:
-        """Return the matrix less its mean row, and that row."""
-        if sp.issparse(data):
-            mean = engine_for(data).column_means() if self.center else np.zeros(data.shape[1])
-            return CenteredSparse(sp.csr_array(data, dtype=np.float64), mean), mean
-        data = astype(data, "float64")
-        if not self.center:
-            return data, np.zeros(data.shape[1])
-        mean = namespace(data).mean(data, axis=0)
-        return data - mean[None, :], to_numpy(mean)

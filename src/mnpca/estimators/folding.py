@@ -166,7 +166,6 @@ class DimensionFoldingPCA(AxesEstimator):
         return self.inverse_transform(self.cores_)
 
 
-
 def _matrices(X: Any) -> Any:
     """Return several matrices as an array with three axes."""
     rows, n_matrices = stack(X)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca._typing import FloatArray, RandomState
+from mnpca._typing import RandomState
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._input import Accepts, seed_of
 from mnpca.model.gpca import DENSE_LIMIT, DEPTH, OVERSAMPLING, GpcaSolver, gpca
@@ -158,10 +158,8 @@ class GeneralizedPCA(MatrixNormalEstimator):
         """
         X = self._training_matrix(X)
         n, p = X.shape
-        mean = _column_means(X) if self.center else np.zeros(p)
         share = self.n_components if isinstance(self.n_components, float) else None
-        data = X if sp.issparse(X) else X.astype(np.float64, copy=False)
-        data = centered(data, mean) if self.center else data
+        data, mean = centered(X, self.center)
         rank = choose_rank(None if share else self.n_components, data)
         row_metric = as_metric(_made_from(X, self.row_metric), n, "row_metric")
         col_metric = as_metric(_made_from(X.T, self.col_metric), p, "col_metric")
@@ -238,10 +236,6 @@ class GeneralizedPCA(MatrixNormalEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-def _column_means(X: Any) -> FloatArray:
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def _made_from(items: Any, metric: Any) -> Any:

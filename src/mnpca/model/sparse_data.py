@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.arrays import inner
+from mnpca.engines.arrays import astype, inner, namespace, to_numpy
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import side_by_side
 
@@ -53,9 +53,21 @@ class _Transposed:
         return product if data.unit == 1.0 else product / data.unit
 
 
-def centered(matrix: Any, mean: FloatArray) -> Any:
-    """Return the matrix less its mean row; a sparse one stays sparse."""
-    return CenteredSparse(matrix, mean) if sp.issparse(matrix) else matrix - mean
+def centered(matrix: Any, center: bool = True) -> tuple[Any, FloatArray]:
+    """Return the matrix in float64 less its mean row, and that row (zeros without `center`).
+
+    A sparse matrix stays sparse, one of another library stays there.
+    """
+    mean: FloatArray = np.zeros(matrix.shape[1])
+    if sp.issparse(matrix):
+        if center:
+            mean = np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
+        return CenteredSparse(sp.csr_array(matrix, dtype=np.float64), mean), mean
+    data = astype(matrix, "float64")
+    if not center:
+        return data, mean
+    own = namespace(data).mean(data, axis=0)
+    return data - own[None, :], to_numpy(own)
 
 
 def row_gram(data: Any, signal: LowRank, col_precision: Any, n_rows: int) -> Any:
