@@ -11,8 +11,8 @@ from mnpca.model.sparse import (
     components,
     logdet,
     normalize_gauge,
-    repeated,
     side_by_side,
+    tile,
 )
 
 
@@ -51,11 +51,11 @@ def test_logdet_refuses_what_is_not_positive_definite(wrong):
 
 
 def test_matrices_one_under_the_other(matrix):
-    """`repeated` is block diagonal; `side_by_side` puts the rows of one item into one row."""
+    """`tile` is block diagonal; `side_by_side` puts the rows of one item into one row."""
     A = sp.csr_array(matrix)
-    assert repeated(A, 6) is A
+    assert tile(A, 6) is A
     expected = np.kron(np.eye(3), matrix)
-    assert np.array_equal(repeated(A, 18).toarray(), expected)
+    assert np.array_equal(tile(A, 18).toarray(), expected)
     stacked = np.arange(36.0).reshape(12, 3)
     assert side_by_side(stacked, 12) is stacked
     found = side_by_side(stacked, 4)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import inner, is_foreign_array, like, namespace
 from mnpca.model.low_rank import LowRank
-from mnpca.model.sparse import logdet, repeated
+from mnpca.model.sparse import logdet, tile
 from mnpca.model.sparse_data import weighted_norm
 
 
@@ -101,7 +101,7 @@ def misfit(
     ridge: float,
 ) -> float:
     """Return the part that sees the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
-    rows = repeated(row_precision, data.shape[0])
+    rows = tile(row_precision, data.shape[0])
     total = weighted_norm(data, signal, rows, col_precision)
     if ridge:
         total += ridge * sum(sizes(signal, row_precision, col_precision))
@@ -113,7 +113,7 @@ def sizes(
 ) -> tuple[float, float]:
     """Return ``tr(X'AX)`` and ``tr(W'BW)``."""
     return (
-        inner(signal.left, repeated(row_precision, signal.left.shape[0]) @ signal.left),
+        inner(signal.left, tile(row_precision, signal.left.shape[0]) @ signal.left),
         inner(signal.right, col_precision @ signal.right),
     )
 

@@ -38,7 +38,7 @@ def blocks(matrix: sp.csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
         yield items, block
 
 
-def repeated(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
+def tile(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
     """Return the precision of `n_rows` rows: of several matrices with the same rows, one A each."""
     n_repeats = n_rows // precision.shape[0]
     return (

@@ -142,10 +142,10 @@ def whiteness(
     singular_values = scipy.linalg.svdvals(whitened)[: min(n_free, p_free)]
     size = float(np.sqrt(np.sum(whitened**2) / (n_free * p_free)))
     singular_values /= max(size, np.finfo(float).tiny)
-    copies = max(len(rows) * n_repeats // n, 1)
-    alike, taken = (np.hstack(np.split(each, copies)) for each in (whitened, row_basis))
+    n_taken = max(len(rows) * n_repeats // n, 1)
+    alike, taken = (np.hstack(np.split(each, n_taken)) for each in (whitened, row_basis))
     return Whiteness(
-        row_correlation=_excess_correlation(alike, p_free * copies, taken / np.sqrt(copies)),
+        row_correlation=_excess_correlation(alike, p_free * n_taken, taken / np.sqrt(n_taken)),
         col_correlation=_excess_correlation(whitened.T, n_free, col_basis),
         spectrum_distance=marchenko_pastur_distance(singular_values, n_free, p_free),
         largest_singular_value=float(singular_values[0] / (np.sqrt(n_free) + np.sqrt(p_free))),

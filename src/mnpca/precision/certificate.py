@@ -93,14 +93,14 @@ def certify(
         return _by_factors(problem, iterate.W, T, goal, dual, work)
     W = iterate.W
     fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, *T, True, W)
-    square, spread = distance_from_inverse(*T, iterate.theta, W, work)
-    gap = largest_gap(np.sqrt(square), spread)
+    square, radius = distance_from_inverse(*T, iterate.theta, W, work)
+    gap = largest_gap(np.sqrt(square), radius)
     if gap > goal:
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
         tiles = [slice(i, i + TILE) for i in range(0, len(work), TILE)]
         trace = sum(float(np.sum(work[tile] * work[:, tile].T)) for tile in tiles)
         square = min(square, abs(trace))
-        gap = largest_gap(np.sqrt(square), spread)
+        gap = largest_gap(np.sqrt(square), radius)
         if 0.5 * square > goal:
             return Certificate(T, np.inf, np.inf, 0.5 * square)
     value = _value(problem, T, work)

@@ -13,7 +13,7 @@ from mnpca.model.gpca import gpca
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
-from mnpca.model.sparse import logdet, repeated, side_by_side
+from mnpca.model.sparse import logdet, side_by_side, tile
 from mnpca.model.sparse_data import CenteredSparse, col_gram, row_gram
 from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
 
@@ -69,7 +69,7 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     """
     if not penalty.col_on:
         return iterate
-    all_rows = repeated(iterate.row_precision, data.shape[0])
+    all_rows = tile(iterate.row_precision, data.shape[0])
     covariance = col_gram(data, iterate.signal, all_rows)
     if penalty.ridge:
         covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
@@ -106,7 +106,7 @@ def signal_step(
     data: FloatArray, iterate: Iterate, penalty: Penalty, low_rank_step: LowRankStep
 ) -> Iterate:
     """Minimize over scores and loadings; near a perfect fit rounding may prevent it."""
-    all_rows = repeated(iterate.row_precision, data.shape[0])
+    all_rows = tile(iterate.row_precision, data.shape[0])
     precisions = (all_rows, iterate.col_precision, penalty.ridge)
     if low_rank_step == "closed":
         signal = closed_form(data, iterate.signal.left.shape[1], *precisions)

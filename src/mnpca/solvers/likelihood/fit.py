@@ -14,7 +14,7 @@ from mnpca.model.gpca import Gpca, identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
-from mnpca.model.sparse import normalize_gauge, repeated
+from mnpca.model.sparse import normalize_gauge, tile
 from mnpca.model.sparse_data import CenteredSparse
 from mnpca.noise.scales import row_col_scales
 from mnpca.precision import PrecisionResult
@@ -97,7 +97,7 @@ def identified(fit: LikelihoodFit, unit: float) -> tuple[sp.csr_array, sp.csr_ar
     )
     row, col = normalize_gauge(*precisions)
     scores, loadings = map(to_numpy, fit.signal)
-    metrics = Metric(len(scores), repeated(row, len(scores))), Metric(len(loadings), col)
+    metrics = Metric(len(scores), tile(row, len(scores))), Metric(len(loadings), col)
     return row, col, identify(scores * unit, loadings, *metrics)
 
 
@@ -165,7 +165,7 @@ def begin(
         _diagonal(side.base.weights, data) if on else plain
         for side, plain, on in zip(scales, identity, (penalty.row_on, penalty.col_on), strict=True)
     )
-    signal = closed_form(data, rank, repeated(row, n), col, penalty.ridge)
+    signal = closed_form(data, rank, tile(row, n), col, penalty.ridge)
     return Iterate(signal, *identity)
 
 
