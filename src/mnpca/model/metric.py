@@ -104,6 +104,8 @@ class Metric:
         if not sp.issparse(self.matrix):
             _check_block(self.matrix, self.name)
             return
+        if self.matrix.diagonal().min() < 0:
+            raise not_semi_definite(self.name)
         for items in (part for part in components(self.matrix) if len(part) > 1):
             block = self.matrix[items][:, items]
             _check_block(block if len(items) > DENSE_LIMIT else block.toarray(), self.name)
@@ -161,9 +163,9 @@ def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:
     entries = matrix.data if sp.issparse(matrix) else matrix
     if not np.isfinite(entries).all():
         raise MetricError(f"{name} must be finite.")
-    if (matrix if matrix.ndim == 1 else matrix.diagonal()).min() < 0:
-        raise not_semi_definite(name)
     if matrix.ndim == 1:
+        if matrix.min() < 0:
+            raise not_semi_definite(name)
         return Metric(size, sp.csr_array(sp.diags_array(matrix)), name)
     difference = abs(matrix - matrix.T).max()
     if difference > ASYMMETRY * abs(matrix).max():
