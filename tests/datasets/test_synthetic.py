@@ -97,15 +97,6 @@ def test_paper_small():
     np.testing.assert_array_equal(again.Y, data.Y)
 
 
-def test_whitened_noise_is_white():
-    data = make_paper_small(64, 3)
-    A, B = data.row_precision.toarray(), data.col_precision.toarray()
-    noise = np.linalg.cholesky(A).T @ (data.Y - data.signal) @ np.linalg.cholesky(B)
-    assert abs(np.var(noise) - 1) < 0.03
-    values = np.linalg.svd(noise, compute_uv=False)
-    assert values[0] < 1.03 * (np.sqrt(300) + np.sqrt(200))
-
-
 def test_legacy_noise_lacks_a_transpose():
     """E = La Z Lb: the columns have covariance Lb'Lb, so another precision than the one drawn."""
     data = make_paper_small(64, 3, legacy=True)

@@ -170,11 +170,6 @@ def test_answers_of_a_dask_model_are_lazy(data, dask_data, dask_model, in_memory
     np.testing.assert_array_equal(load(tmp_path / "model").denoise(), signal)
 
 
-def test_answers_to_a_mapped_file_are_arrays(mapped, data, in_memory):
-    np.testing.assert_allclose(in_memory.transform(mapped), in_memory.transform(data.Y), atol=1e-9)
-    np.testing.assert_allclose(in_memory.score_samples(mapped), in_memory.score_samples(data.Y))
-
-
 def test_parquet_through_dask(data, tmp_path, small_blocks):
     dd = pytest.importorskip("dask.dataframe")
     pd = pytest.importorskip("pandas")

@@ -107,17 +107,6 @@ def test_gradient_method_resumes_elsewhere(put):
     np.testing.assert_allclose(resumed.history, whole.history, rtol=1e-6)
 
 
-def test_results_live_where_the_data_do(put):
-    data = make_paper_small(32, 1002, n_samples=20, n_features=12).Y
-    X = put(data)
-    model = WassersteinMNPCA(2).fit(X)
-    scores = model.transform(X)
-    for value in (model.components_, model.mean_, scores, model.denoise()):
-        assert type(value) is type(X)
-    expected = WassersteinMNPCA(2).fit(data).transform(data)
-    np.testing.assert_allclose(to_numpy(scores), expected, atol=1e-6)
-
-
 # ---- the likelihood solver -------------------------------------------------------------------
 
 

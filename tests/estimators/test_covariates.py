@@ -89,12 +89,6 @@ def test_scores_and_signal_are_free_of_the_effects(fitted):
     assert np.isfinite(model.score(X, row_covariates=Z))
 
 
-def test_fit_transform_is_fit_and_transform():
-    model = clone(QUICK)
-    both = model.fit_transform(X, row_covariates=Z)
-    assert np.array_equal(both, model.transform(X, row_covariates=Z))
-
-
 def test_covariates_and_holes_together():
     holes = np.random.default_rng(1).random(X.shape) < 0.15
     model = fit(ESTIMATORS["mnpca"], np.where(holes, np.nan, X), row_covariates=Z, col_covariates=C)

@@ -78,11 +78,6 @@ def name(request):
     return request.param
 
 
-def test_times_are_refused_in_transform(model):
-    with pytest.raises(ValueError, match="times or dates"):
-        model.transform(X.assign(c0=pd.Timestamp("2020-01-01")))
-
-
 def test_the_network_needs_no_data(model):
     with pytest.raises(TypeError, match=r'from_estimator\(model, "columns"\)'):
         NoiseGraphDisplay.from_estimator(model, X)

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from mnpca import GeneralizedPCA
 from mnpca.datasets import make_paper_small
 from mnpca.model.metric import laplacian_metric
-from mnpca.selection.rank import paper_rank
 
 
 @pytest.fixture(scope="module")
@@ -146,18 +145,6 @@ def test_sparse_data_stay_sparse(center, monkeypatch):
     assert model.score(Y[:30]) == pytest.approx(dense.score(full(Y[:30])))
     with pytest.raises(ValueError, match="would make the sparse X dense"):
         GeneralizedPCA(4, solver="factor").fit(Y)
-
-
-def test_large_data_take_products():
-    Y = np.random.default_rng(0).normal(size=(600, 550)) * np.linspace(1, 4, 550)
-    model, exact = GeneralizedPCA(3).fit(Y), PCA(3, svd_solver="full").fit(Y)
-    assert model.n_iter_ > 1
-    np.testing.assert_allclose(model.singular_values_, exact.singular_values_, rtol=1e-8)
-
-
-def test_paper_rank(data):
-    model = GeneralizedPCA("paper").fit(data.Y)
-    assert model.n_components_ == paper_rank(data.Y - model.mean_)
 
 
 def test_convergence_warning_and_verbosity(data, capsys):

@@ -217,9 +217,3 @@ def test_values_are_filled_in_the_type_of_the_data(name):
     frame = pd.DataFrame(Y.astype(np.float32)).add_prefix("gene ")
     model = fit(ESTIMATORS[name], frame)
     assert model.impute().dtype == model.impute(frame).dtype == np.float32
-
-
-def test_several_matrices_must_be_complete():
-    several = np.stack([Y[:30], Y[30:60]])
-    with pytest.raises(ValueError, match="several matrices at once must be complete"):
-        MNPCA(2).fit(several)

@@ -40,14 +40,6 @@ def test_scores_of_the_training_slices_give_the_signal_back(data, model):
     assert list(model.get_feature_names_out()) == ["tensormnpca0", "tensormnpca1"]
 
 
-def test_components_are_orthonormal_in_the_other_metrics(model):
-    parts = model.components_
-    weighted = np.einsum(
-        "ajk,jl,km->alm", parts, model.precisions_[1].toarray(), model.precisions_[2].toarray()
-    )
-    assert np.allclose(np.einsum("ajk,bjk", weighted, parts), np.eye(2))
-
-
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("noise", ["graph", "diagonal"])
 def test_a_matrix_is_fitted_as_by_mnpca(center, noise):

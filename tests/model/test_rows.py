@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal, multivariate_t
-from sklearn.decomposition import PCA
 
 from mnpca.datasets import chain_precision, random_sparse_precision
 from mnpca.model.rows import (
@@ -130,20 +129,6 @@ def test_a_component_without_loadings_has_score_zero(problem):
     scores = gls_scores(rows, precision, loadings)
     assert np.array_equal(scores[:, 1], np.zeros(9))
     assert_allclose(scores[:, :1], gls_scores(rows, precision, loadings[:, :1]), rtol=1e-12)
-
-
-def test_identity_noise_is_probabilistic_pca():
-    rng = np.random.default_rng(5)
-    rows = rng.normal(size=(50, 4)) @ rng.normal(size=(4, 7)) + 0.1 * rng.normal(size=(50, 7))
-    pca = PCA(2).fit(rows)
-    model = RowModel(
-        sp.eye_array(7, format="csr"),
-        pca.components_.T,
-        np.diag(pca.explained_variance_ - pca.noise_variance_),
-        pca.noise_variance_,
-    )
-    found = row_log_likelihood(rows - pca.mean_, model)
-    assert_allclose(found, pca.score_samples(rows), rtol=1e-9)
 
 
 def test_components_far_above_the_noise():

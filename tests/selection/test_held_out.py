@@ -65,16 +65,6 @@ def test_networks_predict_chains_better():
     assert diagonal.error == pytest.approx(1.0, abs=0.1)
 
 
-def test_errors_do_not_depend_on_units_of_columns():
-    problem, matrix = chains()
-    units = np.linspace(0.5, 2.0, matrix.shape[1])
-    scaled = Incomplete(problem.matrix * units, problem.missing, problem.covariates)
-    (one,), (other,) = (
-        predict_hidden(each, [candidate(each, "diagonal")], 0) for each in (problem, scaled)
-    )
-    assert one.error == pytest.approx(other.error, rel=1e-2)
-
-
 def test_errors_do_not_depend_on_the_unit_of_the_matrix():
     problem, matrix = chains()
     units = np.logspace(-2, 2, matrix.shape[1])

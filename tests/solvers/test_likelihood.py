@@ -248,19 +248,6 @@ def test_the_objective_is_the_mean_over_the_matrices():
     assert iterate.value(Y, penalty) == pytest.approx(np.mean(parts) - again)
 
 
-def test_the_order_of_matrices_rows_and_columns_does_not_matter():
-    data = make_several_matrices(6, 9, 7, 1, random_state=4)
-    rng = np.random.default_rng(0)
-    a, b, c = (rng.permutation(size) for size in data.Y.shape)
-    options = {"tol": 1e-7, "n_matrices": 6, "start": "svd"}
-    fit = fit_likelihood(stacked(data), 1, Penalty(0.1, 0.1), **options)
-    moved = np.ascontiguousarray(data.Y[a][:, b][:, :, c]).reshape(-1, 7)
-    other = fit_likelihood(moved, 1, Penalty(0.1, 0.1), **options)
-    assert other.history[-1] == pytest.approx(fit.history[-1], abs=1e-5)
-    expected = fit.row_precision.toarray()[np.ix_(b, b)]
-    np.testing.assert_allclose(other.row_precision.toarray(), expected, atol=1e-2)
-
-
 def test_a_matrix_repeated_is_fitted_as_the_matrix():
     """The objective is a mean: copies of a matrix change nothing."""
     Y = make_several_matrices(1, 10, 8, 1, random_state=3).Y[0]

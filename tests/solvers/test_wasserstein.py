@@ -10,8 +10,7 @@ from mnpca.model.gpca import gpca
 from mnpca.model.metric import Metric
 from mnpca.model.wasserstein import Spectrum, original, relaxed
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
-from mnpca.solvers.wasserstein.convex import PenaltyError, Problem, descend, make_problem
-from mnpca.solvers.wasserstein.pair import each
+from mnpca.solvers.wasserstein.convex import PenaltyError, descend, make_problem
 
 ALPHA = Pair(0.05, 0.05)
 
@@ -59,25 +58,6 @@ def test_the_end_is_stationary(shape):
         assert zero.any()
         assert (np.abs(slope[zero]) <= alpha * (1 + 1e-3)).all()
         np.testing.assert_allclose(slope[~zero], -alpha * np.sign(side[~zero]), atol=5e-3 * alpha)
-
-
-def test_gradient_of_the_problem():
-    data = sample(8, 5)
-    problem, start, _ = make_problem(data, 1, ALPHA)
-    rng = np.random.default_rng(1001)
-    precision = each(lambda side: side + 0.05 * np.cov(rng.normal(size=side.shape)), start)
-    gradient = problem.gradient(problem.at(precision))
-    free = Problem(problem.data, problem.rank, Pair(0.0, 0.0), problem.barrier)
-    for index in range(2):
-        direction = rng.normal(size=precision[index].shape)
-        direction += direction.T
-        values = []
-        for step in (1e-6, -1e-6):
-            moved = list(precision)
-            moved[index] = moved[index] + step * direction
-            values.append(free.at(Pair(*moved)).value)
-        expected = (values[0] - values[1]) / 2e-6
-        assert np.vdot(gradient[index], direction) == pytest.approx(expected, rel=1e-5)
 
 
 def test_transposed_data_swap_the_sides():

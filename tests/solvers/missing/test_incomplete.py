@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from mnpca.datasets import chain_precision, sample_matrix_normal
 from mnpca.model.effects import Covariates
@@ -113,13 +112,6 @@ def test_first_guess_finds_a_strong_signal():
     incomplete = Incomplete(np.where(missing, 0.0, matrix), missing, none(60, 40))
     guess = first_guess(incomplete, 2, "auto", 0)
     assert np.sqrt(np.mean((guess - signal)[missing] ** 2)) < 0.15
-
-
-def test_precisions_may_be_any_sparse_format():
-    incomplete, matrix = problem()
-    plain = incomplete.under(ROWS, COLS).complete(np.zeros(matrix.shape)).filled
-    other = incomplete.under(sp.coo_array(ROWS), sp.coo_array(COLS))
-    assert np.array_equal(other.complete(np.zeros(matrix.shape)).filled, plain)
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
