@@ -195,18 +195,18 @@ def test_what_cannot_be_done_in_blocks_is_said(data):
         MNPCA(2, robust=True).fit(X)
     with pytest.raises(ValueError, match="outside NumPy"):
         MNPCA(2).fit(X, row_covariates=np.ones((50, 1)))
-    holes = da.where(X > 2.0, np.nan, X)
+    hidden = da.where(X > 2.0, np.nan, X)
     with pytest.raises(ValueError, match="NaN"):
-        MNPCA(2).fit(holes)
+        MNPCA(2).fit(hidden)
     model = MNPCA(2, noise="diagonal").fit(X)
     with pytest.raises(ValueError, match="NaN"):
-        model.transform(holes).compute()
+        model.transform(hidden).compute()
     with pytest.raises(ValueError, match="expecting 30 features"):
         model.transform(X[:, :10])
 
 
 @pytest.mark.filterwarnings("ignore::mnpca.ModelCheckWarning")
-def test_a_mapped_file_with_holes_or_covariates_is_taken_into_memory(data, tmp_path):
+def test_a_mapped_file_with_missing_cells_or_covariates_is_taken_into_memory(data, tmp_path):
     Y = data.Y[:90].copy()
     Y[3, 4] = np.nan
     np.save(tmp_path / "Y.npy", Y)

@@ -84,13 +84,13 @@ def test_predictions_are_conditional_means_and_variances(rows, precision, loadin
     filled, variances = predict_missing(rows, model)
     total = 0.7 * np.linalg.inv(precision.toarray()) + loadings @ covariance @ loadings.T
     for row, guess, variance in zip(rows, filled, variances, strict=True):
-        holes, seen = np.isnan(row), ~np.isnan(row)
-        slope = total[np.ix_(holes, seen)] @ np.linalg.inv(total[np.ix_(seen, seen)])
-        left = total[np.ix_(holes, holes)] - slope @ total[np.ix_(seen, holes)]
+        hidden, seen = np.isnan(row), ~np.isnan(row)
+        slope = total[np.ix_(hidden, seen)] @ np.linalg.inv(total[np.ix_(seen, seen)])
+        left = total[np.ix_(hidden, hidden)] - slope @ total[np.ix_(seen, hidden)]
         assert np.array_equal(guess[seen], row[seen])
         assert np.all(variance[seen] == 0.0)
-        assert guess[holes] == pytest.approx(slope @ row[seen], rel=1e-8, abs=1e-10)
-        assert variance[holes] == pytest.approx(np.diag(left), rel=1e-8)
+        assert guess[hidden] == pytest.approx(slope @ row[seen], rel=1e-8, abs=1e-10)
+        assert variance[hidden] == pytest.approx(np.diag(left), rel=1e-8)
 
 
 @pytest.fixture(name="problem")

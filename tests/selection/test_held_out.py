@@ -18,7 +18,7 @@ from mnpca.solvers.progress import silent
 
 
 def chains(n=120, p=10, seed=0):
-    """Return columns that are steps of random walks, with holes."""
+    """Return columns that are steps of random walks, some cells missing."""
     rng = np.random.default_rng(seed)
     matrix = rng.standard_normal((n, p)).cumsum(axis=1)
     missing = rng.random(matrix.shape) < 0.1
