@@ -103,7 +103,6 @@ def whiteness(
     col_precision: sp.csr_array,
     *,
     n_repeats: int = 1,
-    seed: int = 0,
 ) -> Whiteness:
     """Measure the whiteness of ``Z = A^(1/2) (Y - 1 mean' - signal) B^(1/2)``.
 
@@ -118,7 +117,7 @@ def whiteness(
     """
     engine = engine_for(observed)
     n, p = engine.shape
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     rows, cols = _sample(n, rng, n_repeats), _sample(p, rng)
     # Only the part of the residual that is linked to the sample is formed.
     linked_rows, whiten_rows = _whitener(row_precision, rows)
@@ -210,9 +209,9 @@ def marchenko_pastur_distance(singular_values: FloatArray, n: int, p: int) -> fl
     return float(np.max(np.maximum(np.abs(law - steps[:-1]), np.abs(law - steps[1:]))))
 
 
-def _marchenko_pastur_cdf(x: FloatArray, ratio: float, points: int = 2001) -> FloatArray:
+def _marchenko_pastur_cdf(x: FloatArray, ratio: float) -> FloatArray:
     """Integrate the density in the angle t of ``x = 1 + g - 2 sqrt(g) cos t``: it is smooth."""
-    angle = np.linspace(0.0, np.pi, points)
+    angle = np.linspace(0.0, np.pi, 2001)
     half = 2.0 * np.sqrt(ratio)
     support = 1.0 + ratio - half * np.cos(angle)
     density = half**2 * np.sin(angle) ** 2 / np.maximum(support, 1e-12)

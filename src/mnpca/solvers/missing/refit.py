@@ -56,7 +56,6 @@ def fit_incomplete(
     *,
     center: bool,
     ridge: float = 0.0,
-    seed: int = 0,
     report: Report,
     resume: State | None = None,
 ) -> IncompleteFit:
@@ -73,7 +72,7 @@ def fit_incomplete(
         inner = None
         expectation = problem.under(solution.row_precision, solution.col_precision)
         mean, signal, completion = _settle(expectation, data, rank, center, ridge)
-        rng = np.random.default_rng([seed, number])
+        rng = np.random.default_rng([0, number])
         data = expectation.for_noise(completion, rng)
         number += 1
         if number == FITS:
