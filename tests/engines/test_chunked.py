@@ -86,7 +86,7 @@ def assert_same_model(model, expected, tol=1e-4):
 
 
 def test_a_mapped_file_on_two_threads_gives_the_numbers_of_memory(mapped, in_memory, tmp_path):
-    """And so does a fit on one thread that goes on from a checkpoint of it."""
+    """And so does a fit on one thread resumed from a checkpoint of it."""
     assert isinstance(engine_for(mapped).rows, LazyRows)
     model = MNPCA(2, noise="graph", prior="gaussian", n_jobs=2)
     model.fit(mapped, checkpoint=tmp_path / "fit")

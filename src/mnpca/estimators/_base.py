@@ -221,7 +221,7 @@ class MatrixNormalEstimator(
         return low_rank_blocks(*low_rank, chunks, function)
 
     def score_samples(self, X: Any) -> Any:
-        """Log-likelihood of each row, seen as a new one.
+        """Log-likelihood of each row, taken as a new one.
 
         Returns
         -------

@@ -193,7 +193,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
         return self
 
     def score_samples(self, X: Any) -> Any:
-        """Log-likelihood of each row, seen as a new one.
+        """Log-likelihood of each row, taken as a new one.
 
         Needs a positive definite `col_metric` that is not a LinearOperator: others are no inverse
         covariance.

@@ -37,7 +37,7 @@ class MissingNoise:
 
     @property
     def independent(self) -> bool:
-        """Tell whether neither side has a network, so that observed cells tell nothing."""
+        """Whether neither side has a network; observed cells then carry no information."""
         n, p = self.missing.shape
         return bool(self.row_precision.nnz <= n and self.col_precision.nnz <= p)
 

@@ -60,7 +60,7 @@ def gpca(
 ) -> Gpca:
     """Minimize ``tr((Y - U D V') B (Y - U D V')' A)`` with ``U'AU = I``, ``V'BV = I``, ``D >= 0``.
 
-    Where a metric is only semi-definite, the part of U (V) that it does not see follows from the
+    Where a metric is only semi-definite, the part of U (V) in its null space follows from the
     other factor, ``U = Y B V / d`` and ``V = Y' A U / d``. The solver "factor" takes the SVD of Fa'
     Y Fb with A = Fa Fa', B = Fb Fb'; "krylov" makes block Krylov iterations in the two metrics;
     "power" is the generalized power method, one component after the other (Allen, Grosenick and
@@ -161,11 +161,11 @@ def _by_krylov(
         previous_error, error = error, size
         moved = np.abs(values - previous).max()
         # Rounding may keep the residual above a very small tol; then neither it nor the values
-        # go on falling.
+        # keep falling.
         limit = values.max(initial=0.0)
         settled = moved <= 100 * np.finfo(float).eps * limit and error > previous_error / 2
         converged = bool(error <= tol * limit or settled)
-    # Fill in what semi-definite metrics do not see, and components that the data lack.
+    # Fill in the null directions of semi-definite metrics, and components that the data lack.
     left, right = _pad(left, k), _pad(right[:, :k], k)
     seen = values > SMALLEST * values.max(initial=0.0)
     left[:, seen] = data @ col.apply(right[:, seen]) / values[seen]

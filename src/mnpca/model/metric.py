@@ -95,7 +95,7 @@ class Metric:
         return sp.csr_array(self.matrix)
 
     def check(self) -> None:
-        """Raise a MetricError unless the matrix is positive semi-definite, as far as one can see.
+        """Raise a MetricError unless the matrix is positive semi-definite, as far as is known.
 
         Of an operator only products are known; its negative directions show when they are met.
         """
@@ -145,7 +145,7 @@ def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:
     """Check a metric and bring it to one of the forms that `Metric` holds.
 
     None is the identity, a 1-D array a diagonal; messages use the name. Whether a matrix is
-    positive semi-definite is seen by whoever factors it or multiplies with it.
+    positive semi-definite shows when it is factored or multiplied with.
     """
     if matrix is None:
         return Metric(size, None, name)

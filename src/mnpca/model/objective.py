@@ -44,7 +44,7 @@ class Penalty:
         return self.free or bool(np.any(self.col))
 
     @property
-    def sees_scale(self) -> bool:
+    def determines_scale(self) -> bool:
         """Whether the penalties determine the common scale t of (t A, B/t).
 
         Without a penalty on the diagonals they do not: as t grows A loses its edges, and B loses
@@ -100,7 +100,7 @@ def misfit(
     col_precision: sp.csr_array,
     ridge: float,
 ) -> float:
-    """Return the part that sees the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
+    """Return the part that depends on the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
     rows = tile(row_precision, data.shape[0])
     total = weighted_norm(data, signal, rows, col_precision)
     if ridge:
@@ -143,7 +143,7 @@ def best_gauge(
 ) -> float:
     """Return the t for which (t A, B/t) has the lowest objective.
 
-    The likelihood does not see t; the penalties are ``t a + b/t``, lowest at ``sqrt(b/a)``. Where
+    The likelihood does not depend on t; the penalties are ``t a + b/t``, lowest at ``sqrt(b/a)``. Where
     a or b is zero there is no best t, and 1 is returned.
     """
     n, p = row_precision.shape[0], shape[1]

@@ -65,7 +65,7 @@ class Whiteness:
 
     @property
     def uncorrelated(self) -> bool:
-        """Tell whether rows and columns are no more correlated than a good fit leaves them.
+        """Whether rows and columns are no more correlated than a good fit leaves them.
 
         The mean of ``r^2`` over the pairs of q items with m observations has standard deviation
         ``2 / (m q)`` by chance; two of these are allowed for.
@@ -87,7 +87,7 @@ class Whiteness:
 
     @property
     def has_component(self) -> bool:
-        """Tell whether a component is left that stands above what a good fit leaves.
+        """Whether a component is left that stands above what a good fit leaves.
 
         The largest singular value of white noise varies by about ``min(n, p)^(-2/3)`` of the edge.
         """

@@ -70,7 +70,7 @@ class Certificate:
 
     `value` is the objective at the precision T, inf if T is not known to be positive definite.
     `gap` bounds its distance from the optimum, inf if nothing does; `estimate` is the gap as far as
-    known, for the decision how to go on; `dual` the best dual objective so far, where it was
+    known, from which the next target follows; `dual` the best dual objective so far, where it was
     computed.
     """
 

@@ -22,7 +22,7 @@ from mnpca.engines.arrays import Array, is_foreign_array, like, to_numpy
 from mnpca.model.low_rank import LowRank
 
 State: TypeAlias = Mapping[str, Any]
-"""Arrays, sparse arrays, numbers and strings by name: all a solver needs to go on."""
+"""Arrays, sparse arrays, numbers and strings by name: all a solver needs to continue."""
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     covariance /= data.shape[0] // n * p
     if penalty.scale_free and penalty.col_on:
         covariance /= math.exp(logdet(iterate.col_precision) / p)
-    hold_scale = penalty.col_on and not penalty.sees_scale
+    hold_scale = penalty.col_on and not penalty.determines_scale
     side = (iterate.row_precision, penalty.row, penalty.diagonal)
     precision, result = _lower(covariance, *side, iterate.row_start, tol, hold_scale)
     return replace(iterate, row_precision=precision, row_start=result)
@@ -90,7 +90,7 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
 
 def gauge_step(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Iterate:
     """Move the common scale of the two precisions to where the penalties are lowest."""
-    if not (penalty.row_on and penalty.col_on and penalty.sees_scale):
+    if not (penalty.row_on and penalty.col_on and penalty.determines_scale):
         return iterate
     scale = best_gauge(
         data.shape, iterate.signal, iterate.row_precision, iterate.col_precision, penalty

@@ -136,7 +136,7 @@ class _Loop:
             self._end_stage(settled)
 
     def _end_stage(self, settled: bool) -> None:
-        """Keep the end if it is the best so far, and go on to the next stage."""
+        """Keep the end if it is the best so far, and begin the next stage."""
         end = _End(self.stage, self.score(), settled, self.noise, self.signal)
         if self.best is None or end.score > self.best.score:
             self.best = end
