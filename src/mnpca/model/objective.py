@@ -143,8 +143,8 @@ def best_gauge(
 ) -> float:
     """Return the t for which (t A, B/t) has the lowest objective.
 
-    The likelihood does not depend on t; the penalties are ``t a + b/t``, lowest at ``sqrt(b/a)``. Where
-    a or b is zero there is no best t, and 1 is returned.
+    The likelihood does not depend on t; the penalties are ``t a + b/t``, lowest at ``sqrt(b/a)``.
+    Where a or b is zero there is no best t, and 1 is returned.
     """
     n, p = row_precision.shape[0], shape[1]
     score_size, loading_size = sizes(signal, row_precision, col_precision)
