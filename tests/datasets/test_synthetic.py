@@ -43,6 +43,8 @@ def test_limits_and_seeds_of_random_precisions():
 def test_wrong_arguments(arguments, name):
     with pytest.raises(ValueError, match=name):
         random_sparse_precision(*arguments)
+    with pytest.raises(ValueError, match="noise must be one of"):
+        sample_matrix_normal(sp.eye_array(3), sp.eye_array(2), noise="pink")
 
 
 def test_chain():
@@ -76,11 +78,6 @@ def test_covariance_of_the_noise(noise):
     expected = np.kron(np.linalg.inv(A.toarray()), np.linalg.inv(B.toarray()))
     error = np.abs(draws.T @ draws / len(draws) - expected).max()
     assert error < 0.25 * np.abs(expected).max()
-
-
-def test_unknown_noise():
-    with pytest.raises(ValueError, match="noise must be one of"):
-        sample_matrix_normal(sp.eye_array(3), sp.eye_array(2), noise="pink")
 
 
 def test_paper_small():

@@ -98,15 +98,6 @@ def test_a_mapped_file_on_two_threads_gives_the_numbers_of_memory(mapped, in_mem
     assert_same_model(again, in_memory)
 
 
-def test_blocks_of_the_usual_size_give_every_bit(data, in_memory, tmp_path):
-    np.save(tmp_path / "Y.npy", data.Y)
-    model = MNPCA(2, noise="graph", prior="gaussian").fit(
-        np.load(tmp_path / "Y.npy", mmap_mode="r")
-    )
-    np.testing.assert_array_equal(model.denoise(), in_memory.denoise())
-    np.testing.assert_array_equal(model.objective_history_, in_memory.objective_history_)
-
-
 def test_a_dask_array_does_too(dask_model, in_memory):
     assert_same_model(dask_model, in_memory)
 

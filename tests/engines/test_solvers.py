@@ -17,13 +17,6 @@ from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 ALPHA = Pair(0.05, 0.05)
 
 
-@pytest.fixture(params=["torch", "array_api_strict"])
-def put(request):
-    """Takes a NumPy array to another library."""
-    library = pytest.importorskip(request.param)
-    return lambda array: library.asarray(np.array(array))
-
-
 def correlation(p, n, seed, n_factors=4):
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(n, n_factors)) @ rng.normal(size=(n_factors, p)) / 2

@@ -111,13 +111,6 @@ def test_rows_with_missing_cells_are_projected_from_what_they_show(name):
     assert model.score(Y) > model.score(DATA.Y)  # fewer cells, each of density below one
 
 
-def test_set_output_holds_for_rows_with_missing_cells():
-    model = fit(clone(ESTIMATORS["diagonal"]).set_output(transform="pandas"), Y)
-    for rows in (Y, DATA.Y):
-        assert list(model.transform(rows).columns) == ["mnpca0", "mnpca1"]
-        assert len(model.transform(rows)) == N
-
-
 def test_new_rows_are_imputed_with_calibrated_errors():
     train, test = DATA.Y[:50], DATA.Y[50:]
     model = fit(ESTIMATORS["diagonal"], train)

@@ -132,20 +132,6 @@ def test_where_maximum_likelihood_does_not_exist():
         LikelihoodMNPCA(1, alpha_row=0, alpha_col=0).fit(Y)
 
 
-@pytest.mark.parametrize(
-    ("X", "message"),
-    [
-        ([np.eye(4), np.eye(3)], r"differ in shape \(\(3, 3\) and \(4, 4\)\)"),
-        (np.zeros((0, 4, 4)), "holds no entries"),
-        (np.zeros((2, 3, 4, 5)), "dim 4"),
-        (np.zeros((3, 4, 4)), "zero everywhere"),
-    ],
-)
-def test_wrong_data_are_named(X, message):
-    with pytest.raises(ValueError, match=message):
-        MNPCA().fit(X)
-
-
 def test_frames_with_other_names_are_refused(data):
     frames = [pd.DataFrame(data.Y[0]), pd.DataFrame(data.Y[1]).rename(columns={0: "a"})]
     with pytest.raises(ValueError, match="differ in their columns"):
@@ -159,16 +145,6 @@ def test_estimators_of_one_matrix_say_so(kind, data):
             kind(2).fit(several)
     with pytest.raises(ValueError, match=f"X is several matrices, and {kind.__name__} takes one"):
         kind(2).fit(data.Y[0]).transform(data.Y)
-
-
-def test_displays_of_several_matrices(data, model):
-    from mnpca.plots import NoiseGraphDisplay, WhitenessDisplay
-
-    display = NoiseGraphDisplay.from_estimator(model, "rows").plot()
-    assert "among rows" in display.ax_.get_title()
-    display.figure_.clear()
-    with pytest.raises(ValueError, match="must be one matrix"):
-        WhitenessDisplay.from_estimator(model, data.Y)
 
 
 def test_no_component_at_all():

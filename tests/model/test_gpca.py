@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import aslinearoperator, svds
+from scipy.sparse.linalg import aslinearoperator
 
 from mnpca.datasets import random_sparse_precision
-from mnpca.model.gpca import gpca, identify, truncated_svd
+from mnpca.model.gpca import gpca, identify
 from mnpca.model.metric import Metric, MetricError, as_metric
 from mnpca.model.sparse_data import centered
 
@@ -89,17 +89,6 @@ def test_operators_and_sparse_data_with_a_mean():
     np.testing.assert_allclose(parts.singular_values, dense.singular_values, rtol=1e-8)
     np.testing.assert_allclose(parts.right, dense.right, atol=1e-6)
     np.testing.assert_allclose(centered(Y)[0].toarray(), Y.toarray() - mean)
-
-
-def test_truncated_svd():
-    rng = np.random.default_rng(2)
-    Y = sp.csr_array(rng.random((2000, 900)) * (rng.random((2000, 900)) < 0.01))
-    expected = np.sort(svds(Y, k=5, return_singular_vectors=False))[::-1]
-    np.testing.assert_allclose(truncated_svd(Y, 5).singular_values, expected, rtol=1e-9)
-    small = rng.standard_normal((20, 30))
-    u, values, vt = np.linalg.svd(small, full_matrices=False)
-    found = truncated_svd(small, 3)
-    np.testing.assert_allclose(found.low_rank().dense(), (u[:, :3] * values[:3]) @ vt[:3])
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

@@ -92,8 +92,3 @@ def test_ties_go_to_the_first_feature_and_a_zero_loading_stays():
     fixed = fix_signs(scores, loadings)
     assert np.array_equal(fixed.right, [[2.0, 0.0], [-2.0, 0.0]])
     assert np.array_equal(fixed.left, [[-1.0, 1.0]])
-
-
-def test_no_components():
-    fixed = fix_signs(np.zeros((3, 0)), np.zeros((2, 0)))
-    assert fixed.dense().shape == (3, 2)

@@ -17,13 +17,6 @@ from .reference import (
 )
 
 
-@pytest.fixture(params=["torch", "array_api_strict"])
-def put(request):
-    """Takes a NumPy array to another library."""
-    library = pytest.importorskip(request.param)
-    return lambda array: library.asarray(np.array(array))
-
-
 @pytest.fixture(params=[1, 200])
 def small(request, monkeypatch):
     """Components up to this size come to the processor."""

@@ -6,7 +6,7 @@ from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import scale
 
-from mnpca.model.metric import MetricError, laplacian_metric, smooth_metric
+from mnpca.model.metric import laplacian_metric, smooth_metric
 from reproduction.baselines import METHODS, PredefinedGPCA, ProgramMNPCA, make_reducer
 
 
@@ -72,9 +72,3 @@ def test_gpca_with_a_laplacian_among_rows_and_smoothing_among_columns(rows):
     loadings = reducer.gpca_.components_.T
     np.testing.assert_allclose(loadings.T @ col_metric @ loadings, np.eye(2), atol=1e-8)
     assert same_up_to_sign(half_col @ loadings, right[:2].T)
-
-
-def test_a_metric_that_is_none_gives_no_result():
-    rng = np.random.default_rng(0)
-    with pytest.raises(MetricError, match="not positive semi-definite"):
-        make_reducer("GPCA-SS", 2).fit(rng.standard_normal((150, 3)))
