@@ -1,16 +1,19 @@
 """What the estimators of the paper's algorithms share: one solver for complete matrices."""
 
+import warnings
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
 from mnpca.estimators._incomplete import NoiseEstimator
 from mnpca.model.sparse_data import centered
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.missing import Incomplete
-from mnpca.solvers.missing.refit import fit_incomplete
+from mnpca.solvers.missing.refit import Solve, fit_incomplete
 from mnpca.solvers.missing.start import column_fill, first_guess
 from mnpca.solvers.progress import Report, State
 
@@ -19,11 +22,15 @@ class PaperEstimator(NoiseEstimator):
     """An estimator whose solver takes a complete, centered matrix.
 
     A subclass has ``_solver(data, rank)``, which settles what depends on the data, such as
-    penalties, and returns a `mnpca.solvers.missing.refit.Solve`; and ``_warn_unless_converged()``.
+    penalties, and returns a `mnpca.solvers.missing.refit.Solve`; and ``_unconverged()``, which says
+    what a fit that did not converge lacks, and the remedy.
     """
 
     n_components: int | str
     center: bool
+    max_iter: int
+    _solver: Callable[..., Solve]
+    _unconverged: Callable[[], str]
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **NoiseEstimator._parameter_constraints,
@@ -56,7 +63,9 @@ class PaperEstimator(NoiseEstimator):
         self.objective_history_ = np.array(solution.history)
         self.n_iter_ = len(solution.history) - 1
         self.converged_ = solution.converged
-        self._warn_unless_converged()
+        if not self.converged_:
+            text = f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations"
+            warnings.warn(f"{text}{self._unconverged()}", ConvergenceWarning, stacklevel=3)
         self._store_fit(
             X,
             mean=mean,

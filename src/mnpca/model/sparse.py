@@ -81,4 +81,4 @@ def normalize_gauge(
 ) -> tuple[sp.csr_array, sp.csr_array]:
     """Scale the pair so that ``logdet A = 0``, the gauge in which fits are reported."""
     scale = math.exp(logdet(row_precision) / row_precision.shape[0])
-    return sp.csr_array(row_precision / scale), sp.csr_array(col_precision * scale)
+    return row_precision / scale, col_precision * scale

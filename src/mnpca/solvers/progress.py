@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mnpca.engines.arrays import Array, is_foreign_array, like, to_numpy
+from mnpca.engines.arrays import Array, is_foreign_array, like
 from mnpca.model.low_rank import LowRank
 
 State: TypeAlias = Mapping[str, Any]
@@ -96,28 +96,15 @@ def inner_state(state: State | None) -> State | None:
     return inner
 
 
-def on_host(value: Any) -> Any:
-    """Return a state with copies in the host's memory of what lives in another library's."""
-    return _mapped(value, lambda each: to_numpy(each) if is_foreign_array(each) else each)
-
-
 def beside(value: Any, data: Array) -> Any:
-    """Return a state with its arrays where the data live."""
+    """Return a state that was kept in the host's memory with its matrices where the data live."""
     if not is_foreign_array(data):
         return value
-    return _mapped(value, lambda each: like(each, data) if _is_matrix(each) else each)
-
-
-def _is_matrix(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 2
-
-
-def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Apply a function to the leaves of dictionaries, lists and `LowRank`."""
     if isinstance(value, Mapping):
-        return {name: _mapped(each, function) for name, each in value.items()}
+        return {name: beside(each, data) for name, each in value.items()}
     if isinstance(value, LowRank):
-        return LowRank(*(_mapped(each, function) for each in value))
+        return LowRank(*(beside(each, data) for each in value))
     if isinstance(value, list | tuple):
-        return [_mapped(each, function) for each in value]
-    return function(value)
+        return [beside(each, data) for each in value]
+    is_matrix = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 2
+    return like(value, data) if is_matrix else value

@@ -9,7 +9,14 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
-from mnpca.engines.arrays import Array, diagonal_matrix, is_foreign_array, like, to_numpy
+from mnpca.engines.arrays import (
+    Array,
+    diagonal_matrix,
+    is_foreign_array,
+    like,
+    on_host,
+    to_numpy,
+)
 from mnpca.model.gpca import Gpca, identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
@@ -35,7 +42,6 @@ from mnpca.solvers.progress import (
     beside,
     inner_state,
     nested,
-    on_host,
     silent,
 )
 
