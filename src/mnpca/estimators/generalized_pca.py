@@ -56,10 +56,11 @@ class GeneralizedPCA(MatrixNormalEstimator):
     solver : {"auto", "factor", "krylov", "power"}, default="auto"
         "factor" takes the SVD of the data multiplied by factors of the metrics. "krylov" needs
         products with X and the metrics only: for large sparse X, for operators, and for few
-        components of large data. "power" is the generalized power method, one component at a
-        time. "auto" takes the first or the second.
+        components of large data. "power" is the generalized power method, for all components at
+        once: it needs a fifth of the memory of "krylov" and more rounds. "auto" takes the first or
+        the second.
     max_iter : int, default=1000
-        Largest number of rounds (krylov), or of iterations per component (power).
+        Largest number of rounds of the iterative solvers.
     tol : float, default=1e-12
         Relative accuracy of the iterative solvers.
     random_state : int, RandomState instance or None, default=None
