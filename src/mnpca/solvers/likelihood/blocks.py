@@ -14,7 +14,7 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
 from mnpca.model.sparse import logdet, side_by_side, tile
-from mnpca.model.sparse_data import CenteredSparse, col_gram, row_gram
+from mnpca.model.sparse_data import SparseLess, col_gram, row_gram
 from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
 
 LowRankStep: TypeAlias = Literal["als", "closed"]
@@ -181,7 +181,7 @@ def check_bounded(data: FloatArray, iterate: Iterate, penalty: Penalty) -> None:
     Without a penalty on the diagonal, the precision of a row or column that the signal fits exactly
     grows without end.
     """
-    if penalty.diagonal or isinstance(data, CenteredSparse):  # that one's residual is never formed
+    if penalty.diagonal or isinstance(data, SparseLess):  # that one's residual is never formed
         return
     residual = data - iterate.signal.dense()
     for name, axis, on in (("row", 1, penalty.row_on), ("column", 0, penalty.col_on)):
