@@ -166,10 +166,8 @@ def test_swiss_rolls():
 def test_swiss_rolls_side_by_side():
     data = make_two_swiss_rolls(500, arrangement="side", noise=0.0, random_state=0)
     first, second = (data.Y[data.labels == label, 1] for label in (0, 1))
-    assert first.min() >= 0
-    assert first.max() <= 10
-    assert second.min() >= 11
-    assert second.max() <= 21
+    assert 0 <= first.min() <= first.max() <= 10
+    assert 11 <= second.min() <= second.max() <= 21
     wound = make_two_swiss_rolls(500, noise=0.0, random_state=0).Y
     np.testing.assert_array_equal(data.Y[data.labels == 0][:, [0, 2]], wound[::2, [0, 2]])
     np.testing.assert_allclose(np.hypot(*data.Y[:, [0, 2]].T), np.hypot(*wound[:, [0, 2]].T))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mnpca import MNPCA, LikelihoodMNPCA, load
+from mnpca import MNPCA, load
 from mnpca.datasets import make_paper_small
 from mnpca.engines import engine_for, rows
 from mnpca.engines.engine import DenseEngine, Engine
@@ -231,11 +231,6 @@ def test_a_wide_mapped_file_is_taken_into_memory(data, tmp_path):
     np.save(tmp_path / "wide.npy", data.Y[:20])
     mapped = np.load(tmp_path / "wide.npy", mmap_mode="r")
     assert isinstance(engine_for(mapped).rows, ArrayRows)
-
-
-def test_other_estimators_take_mapped_files_into_memory(mapped):
-    model = LikelihoodMNPCA(2, alpha_row=0.5, alpha_col=0.5, max_iter=2, tol=1.0)
-    assert type(model.fit(mapped[:60]).denoise()) is np.ndarray
 
 
 def test_every_operation_in_uneven_blocks(data, monkeypatch):

@@ -85,10 +85,3 @@ def test_signs_make_the_largest_loading_positive_and_keep_the_product(seed):
     assert (fixed.right[largest, range(4)] > 0).all()
     assert np.array_equal(np.abs(fixed.right), np.abs(loadings))
     assert_allclose(fixed.dense(), scores @ loadings.T, atol=1e-14)
-
-
-def test_ties_go_to_the_first_feature_and_a_zero_loading_stays():
-    scores, loadings = np.ones((1, 2)), np.array([[-2.0, 0.0], [2.0, 0.0]])
-    fixed = fix_signs(scores, loadings)
-    assert np.array_equal(fixed.right, [[2.0, 0.0], [-2.0, 0.0]])
-    assert np.array_equal(fixed.left, [[-1.0, 1.0]])

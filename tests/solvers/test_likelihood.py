@@ -158,12 +158,6 @@ def test_low_rank_steps_solve_the_same_problem(data, ridge, monkeypatch):
     np.testing.assert_allclose(by_products.dense(), closed.dense(), atol=1e-7)
 
 
-def test_data_of_lower_rank_than_asked():
-    flat, eye = np.outer(np.arange(1.0, 9.0), np.ones(6)), (np.eye(8), np.eye(6))
-    signal = alternate_least_squares(flat, closed_form(flat, 3), *eye, 0.0)
-    np.testing.assert_allclose(signal.dense(), flat, atol=1e-8)
-
-
 def test_an_unpenalized_diagonal_holds_the_scale():
     """The free problem has no minimum: B would lose its penalty as A grows without edges."""
     data = make_paper_small(8, 0, n_samples=120, n_features=80, density=0.02)
