@@ -128,7 +128,11 @@ def load(path: PathLike) -> Any:
         if kind not in MODELS:
             raise ModelFileError(f"{kind!r} is not a model of this version")
         model_class = _CLASSES[kind]
-        params, attributes = (_present_names(kind, each) for each in (params, attributes))
+        renamed, dropped = RENAMED.get(kind, {}), DROPPED.get(kind, ())
+        params, attributes = (
+            {renamed.get(name, name): value for name, value in each.items() if name not in dropped}
+            for each in (params, attributes)
+        )
         _check_names(model_class, params, attributes)
         model = model_class(**params)
         if "missing" in inspect.signature(model_class).parameters:
@@ -141,12 +145,6 @@ def load(path: PathLike) -> Any:
             f"{name!r} cannot be read: it does not describe a fitted model ({error})."
         ) from error
     return model
-
-
-def _present_names(kind: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return values from a file under the names of this version."""
-    renamed, dropped = RENAMED.get(kind, {}), DROPPED.get(kind, ())
-    return {renamed.get(name, name): v for name, v in values.items() if name not in dropped}
 
 
 def _check_names(model_class: type, params: dict[str, Any], attributes: dict[str, Any]) -> None:

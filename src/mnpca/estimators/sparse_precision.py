@@ -179,17 +179,15 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
         """
         X = checked_rows(self, X, Accepts())[0]
         centered = X.astype(np.float64, copy=False) - self.location_
-        distance = representable(np.float64, _squared_lengths, centered, self.precision_)
+        distance = representable(
+            np.float64, lambda rows: np.einsum("ij,ij->i", rows @ self.precision_, rows), centered
+        )
         constant = X.shape[1] * np.log(2.0 * np.pi) - logdet(self.precision_)
         return -0.5 * (distance + constant)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per row of held-out rows."""
         return float(np.mean(self.score_samples(X)))
-
-
-def _squared_lengths(rows: Any, precision: Any) -> FloatArray:
-    return np.einsum("ij,ij->i", rows @ precision, rows)
 
 
 def _check_variances(covariance: FloatArray, X: Any) -> None:
