@@ -42,11 +42,6 @@ def reference(data):
 
 
 @pytest.fixture(scope="module")
-def chosen(data):
-    return MNPCA().fit(data.Y)
-
-
-@pytest.fixture(scope="module")
 def kept():
     """Fits by the name of their place."""
     return {}
@@ -94,12 +89,6 @@ def test_results_live_where_the_matrix_lives(place, data, model, reference):
     # A model answers NumPy rows in NumPy, wherever it was fitted.
     assert type(model.transform(data.Y)) is np.ndarray
     close(model.transform(data.Y), reference.transform(data.Y))
-
-
-def test_rank_and_noise_are_chosen_alike(place, data, chosen):
-    model = MNPCA().fit(place.put(data.Y))
-    assert model.n_components_ == chosen.n_components_
-    assert model.noise_["columns"]["structure"] == chosen.noise_["columns"]["structure"]
 
 
 def test_a_fit_goes_on_from_a_checkpoint(place, data, tmp_path):

@@ -109,14 +109,6 @@ def test_semi_definite_metrics_project_the_same_way(data):
         model.score(data.Y)
 
 
-def test_operators_have_no_likelihood(data):
-    model = GeneralizedPCA(2, col_metric=aslinearoperator(data.col_precision)).fit(data.Y)
-    with pytest.raises(ValueError, match="no inverse covariance"):
-        model.score(data.Y)
-    with pytest.raises(ValueError, match="no network"):
-        model.noise_graph("columns")
-
-
 @pytest.mark.parametrize("center", [True, False])
 def test_sparse_data_stay_sparse(center, monkeypatch):
     rng = np.random.default_rng(0)

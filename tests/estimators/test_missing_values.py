@@ -163,16 +163,6 @@ def test_the_noise_network_helps():
     assert error(graph, hidden, data.Y) < 0.85 * error(diagonal, hidden, data.Y)
 
 
-def test_rank_and_noise_are_chosen():
-    data = make_paper_small(c=32, seed=1, n_samples=150, n_features=100, density=0.02)
-    hidden = np.random.default_rng(0).random(data.Y.shape) < 0.2
-    model = MNPCA(prior="gaussian").fit(np.where(hidden, np.nan, data.Y))
-    assert model.n_components_ == 2
-    assert all(side["structure"] == "graph" for side in model.noise_.values())
-    assert model.model_check_["white"]
-    assert psnr(model.denoise(), data.signal) > 12
-
-
 def test_networks_that_predict_better_are_taken():
     """Pairs of columns: a network, with components that are hard to tell from it."""
     rng = np.random.default_rng(4)

@@ -145,11 +145,3 @@ def test_estimators_of_one_matrix_say_so(kind, data):
             kind(2).fit(several)
     with pytest.raises(ValueError, match=f"X is several matrices, and {kind.__name__} takes one"):
         kind(2).fit(data.Y[0]).transform(data.Y)
-
-
-def test_no_component_at_all():
-    model = MNPCA(0, noise="graph", prior="gaussian").fit(
-        make_several_matrices(12, 10, 8, 0, random_state=1).Y
-    )
-    assert model.denoise().shape == (12, 10, 8)
-    assert model.transform(np.ones((2, 10, 8))).shape == (2, 10, 0)

@@ -33,21 +33,6 @@ def two_components():
     return S[np.ix_(order, order)]
 
 
-@pytest.mark.parametrize(
-    ("S", "alpha", "message"),
-    [
-        (np.ones((2, 3)), 0.1, r"square covariance matrix, got shape \(2, 3\)"),
-        (np.diag([1.0, np.inf]), 0.1, "finite"),
-        (np.diag([1.0, -1.0]), 0.1, "negative diagonal entry, at 1"),
-        (np.eye(2), np.full((2, 2), np.inf), "alpha must be finite"),
-        (np.eye(2), np.ones((1, 3)), r"S's shape \(2, 2\), got \(1, 3\)"),
-    ],
-)
-def test_bad_input_is_named(put, S, alpha, message):
-    with pytest.raises(ValueError, match=message):
-        sparse_precision(put(S), alpha)
-
-
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize("kind", ["number", "matrix", "foreign"])
