@@ -247,7 +247,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             "resume": resume,
         }
         self.predictions_ = None
-        with worker_threads(self._threads()):
+        with worker_threads(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
             if problem is None:
                 chosen = choose_model(X, n_components, settings, **options)
             else:
@@ -290,9 +290,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
                 *(side["why"] for side in self.noise_.values()),
             ]
         )
-        self.outliers_ = chosen.outliers
-        if chosen.outliers is not None:
-            self.outliers_ = self._as_fitted(chosen.outliers)
+        self.outliers_ = None if chosen.outliers is None else self._as_fitted(chosen.outliers)
         change = fit.last_change
         self.converged_ = fit.converged or change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
@@ -347,9 +345,6 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         else:
             tests = EdgeTests.none(fit.row_noise.base.size), EdgeTests.none(fit.col_noise.base.size)
         return dict(zip(("rows", "columns"), map(stored, tests), strict=True))
-
-    def _threads(self) -> int | None:
-        return None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     def _rank(self, shape: tuple[int, ...], *, incomplete: bool) -> Any:
         """Return the number of components; as many as columns would leave no noise."""

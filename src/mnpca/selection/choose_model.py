@@ -122,7 +122,7 @@ def _fit(
 
 
 class _Steps:
-    """Runs labeled fits; the one that was interrupted goes on where it was."""
+    """Runs labeled fits; the one that was interrupted continues where it was."""
 
     def __init__(self, report: Report, resume: State | None) -> None:
         self.report = report
