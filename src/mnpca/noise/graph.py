@@ -300,9 +300,18 @@ def _refit_and_prune(
     size = correlation.size
     i, j = pairs.i, pairs.j
     values = correlation.entries(i, j)
-    fit = start
+
+    def rough_fit(start: SupportFit | None) -> SupportFit:
+        return SupportFit(
+            Support(size, i, j), values, correlation, start, tol=ROUGH, definite=False
+        )
+
+    fit = rough_fit(start)
+    if start is not None and fit.failed.any():
+        # So many new edges can lead from there into a singular corner that C itself avoids.
+        fit = rough_fit(None)
     while True:
-        fit = SupportFit(Support(size, i, j), values, correlation, fit, tol=ROUGH, definite=False)
+        values = fit.correlations
         gain = fit.edge_gains
         limit = deviate(RATE * max(len(i), 1) / (size * (size - 1) / 2))
         weak = np.flatnonzero(n_observations * gain <= limit**2)
@@ -315,6 +324,7 @@ def _refit_and_prune(
         i, j, values = i[kept], j[kept], values[kept]
         if last:
             return SupportFit(Support(size, i, j), values, correlation, fit)
+        fit = rough_fit(fit)
 
 
 def _rank_at_items(i: IntArray, j: IntArray, strength: FloatArray, size: int) -> FloatArray:
