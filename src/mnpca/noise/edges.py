@@ -29,8 +29,10 @@ LISTED_PER_ITEM = 10
 #: Edges of the first round with a q-value up to this are in the precision of the second. With .1,
 #: 600 rows of 100 columns list a hundredth fewer true edges.
 REFIT_RATE = 0.2
-#: With fewer observations nothing is tested.
+#: With fewer observations nothing is tested. An edge whose neighbors leave it fewer than the least
+#: counts as having these.
 FEWEST_OBSERVATIONS = 4.0
+LEAST_OBSERVATIONS = 2.0
 #: A pair is favored from this deviate on, which 1 in 740 pairs without an edge reaches by chance.
 FAVOR = 3.0
 #: Expected errors among the favored pairs, as a share of all. A half costs 2% of the edges listed
@@ -309,6 +311,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     first, second = np.divmod(keys, size)
     score = scores.entries(first, second)
     value = score * np.sqrt(share[first] * share[second])
+    beside = sparse_entries(_symmetric(fit.support, n_beside), first, second)
     return EdgeTests(
         n_items=size,
         n_observations=n_observations,
@@ -316,8 +319,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
         second=second,
         partial_correlation=np.clip(value, -LARGEST, LARGEST),
         noise_share=share,
-        observations=n_observations
-        - sparse_entries(_symmetric(fit.support, n_beside), first, second),
+        observations=np.maximum(n_observations - beside, LEAST_OBSERVATIONS),
         level=level,
         favored=favors.listed(first, second, score),
         n_favored=n_favored,
@@ -329,7 +331,8 @@ def score_spread(scores: FactorGram, n_observations: float, known: IntArray) -> 
 
     Most pairs have none. Those that have one without being `known` are far out, if anything tells
     them: the mean of ``min(z^2 / s^2, c^2)`` is what it is for standard normal z (Huber's second
-    proposal). The mean square itself is the best estimate where no edge is left.
+    proposal). The median of `significance.null_spread` stands more edges among the pairs, but it
+    varies by more than the p-values of a network without an edge can bear.
     """
     size = scores.size
     items = np.arange(size)
