@@ -136,9 +136,9 @@ def select_graph(
         if settled or fit.support.n_edges == 0:
             break
     candidates.complete = True
-    found = np.zeros(0, np.int64) if fit is None else fit.support.keys
-    shared = len(np.intersect1d(found, known))
-    candidates.settled = shared > 0 and shared >= SETTLED * max(len(found), len(known))
+    keys = np.zeros(0, np.int64) if fit is None else fit.support.keys
+    shared = len(np.intersect1d(keys, known))
+    candidates.settled = shared > 0 and shared >= SETTLED * max(len(keys), len(known))
     return fit if fit is not None and fit.support.n_edges > 0 else None
 
 
