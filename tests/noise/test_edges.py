@@ -6,11 +6,13 @@ import scipy.sparse as sp
 from scipy import stats
 
 from mnpca.datasets import chain_precision
+from mnpca.engines.gram import FactorGram
 from mnpca.noise import edges as module
 from mnpca.noise.edges import (
     EdgeTests,
     can_test,
     compare_tests,
+    score_spread,
     q_values,
     score_edges,
     statistic,
@@ -85,7 +87,7 @@ def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypa
     assert np.mean(edges) > 0.9
 
 
-def test_q_values_are_of_the_favored_and_of_the_others():
+def test_favored_pairs_have_a_third_of_the_expected_errors():
     p = np.array([1e-6, 1e-3, 1e-3, 0.5])
     z = stats.norm.isf(p / 2)
     tests = EdgeTests(
@@ -100,7 +102,9 @@ def test_q_values_are_of_the_favored_and_of_the_others():
         favored=np.array([False, True, False, True]),
         n_favored=10,
     )
-    np.testing.assert_allclose(tests.q, [1e-6 * 4940, 1e-2, 1.0, 1.0], rtol=1e-4)
+    # One error among the favored counts three, one among the 4940 others one and a half.
+    lists = [1e-6 * 4940 * 1.5, 1e-3 * 10 * 3 / 2]
+    np.testing.assert_allclose(tests.q, [*lists, 1.0, 1.0], rtol=1e-4)
 
 
 def test_pairs_without_neighbors_are_not_favored():
@@ -254,6 +258,29 @@ def test_correlated_observations_count_for_less():
     tests = score_edges(residual, np.zeros((60, 0)), sp.csr_array(sp.eye_array(60)), 500)
     assert tests.n_observations == pytest.approx(50, rel=0.1)
     assert not (tests.q < 0.01).any()
+
+
+def test_the_spread_of_the_statistics_is_that_of_pairs_without_an_edge():
+    """The limit on squares keeps out edges, and costs little against their mean."""
+    truth = np.eye(100)
+    truth[np.arange(0, 80, 2), np.arange(1, 80, 2)] = -0.6
+    truth = truth + truth.T - np.eye(100)
+    spreads, means = [], []
+    for seed in range(100):
+        white = np.tile(np.random.default_rng(seed).standard_normal((100, 50)), 2)
+        correlated = FactorGram(*2 * [_unit_rows(white)])
+        spreads.append(score_spread(correlated, 100.0, np.zeros(0, int)))
+        i, j = np.triu_indices(100, 1)
+        means.append(np.sqrt(np.mean(statistic(correlated.entries(i, j), 100.0) ** 2)))
+    assert np.mean(spreads) == pytest.approx(np.sqrt(2), rel=0.01)
+    assert np.std(spreads) < 1.2 * np.std(means)
+    linked = FactorGram(*2 * [_unit_rows(draws(truth, 100, 0))])
+    known = np.arange(0, 80, 2) * 101 + 1
+    assert score_spread(linked, 100.0, known) < score_spread(linked, 100.0, known[:0]) < 1.05
+
+
+def _unit_rows(matrix):
+    return matrix / np.linalg.norm(matrix, axis=1)[:, None]
 
 
 def test_the_statistic_is_exact_far_in_the_tails():

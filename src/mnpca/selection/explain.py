@@ -2,11 +2,17 @@
 
 from typing import Any
 
+import numpy as np
+
 from mnpca.model.whiteness import Whiteness
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import Structure, structure_of
 from mnpca.solvers.mnpca.fit import MNPCAFit
 from mnpca.solvers.mnpca.variational import FactorPrior
+
+#: Noise levels of rows that differ by more cost a decibel and more where the signal differs alike
+#: (docs/accuracy.md, "Units").
+UNLIKE_ROWS = 20.0
 
 _NAMES: dict[Structure, str] = {
     "graph": "a network",
@@ -27,6 +33,7 @@ def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
         }
         for (name, side), compared in zip(sides.items(), fit.comparisons, strict=True)
     }
+    described["rows"]["why"] += _sizes(fit.row_noise)
     described["columns"]["why"] += _dependence(fit)
     return described
 
@@ -46,7 +53,14 @@ def explain_rank(fit: MNPCAFit, edge: float, asked: int | None) -> str:
     k = len(fit.singular_values)
     path = dict(fit.rank_path)
     if asked is not None and asked >= k:
-        return f"{asked} component{'s were' if asked != 1 else ' was'} asked for."
+        text = f"{asked} component{'s were' if asked != 1 else ' was'} asked for"
+        best = max(fit.candidates, key=lambda candidate: candidate.evidence)
+        if best.n_components < k and best.evidence > fit.evidence:
+            text += (
+                f"; the evidence gains {best.evidence - fit.evidence:.0f} nats with "
+                f"{best.n_components} and {best.n_row_edges + best.n_col_edges} edges"
+            )
+        return text + "."
     if k == 0:
         return (
             "No component stands above the noise: what the rows and columns share is explained "
@@ -94,6 +108,19 @@ def advice(residual: Whiteness, structures: tuple[Structure, Structure]) -> str:
         f"The residual is not white under the fitted noise: it holds {' and '.join(found)}. "
         f"{' or '.join(remedies).capitalize()}; otherwise take standard errors, edges and scores "
         "as rough."
+    )
+
+
+def _sizes(rows: AxisPrecision) -> str:
+    """Say that rows differ very much in size, and what to do if their units do."""
+    low, high = np.quantile(rows.variances, [0.05, 0.95])
+    ratio = float(np.sqrt(high / low))
+    if ratio < UNLIKE_ROWS:
+        return ""
+    return (
+        f" The noise of the large rows is {ratio:,.0f} times that of the small ones. If rows have "
+        "units of their own, divide each by its spread first; if they are features, transpose X. "
+        "Only columns are brought to one unit by the fit."
     )
 
 

@@ -1,6 +1,7 @@
 """The blocks of the likelihood algorithm: each lowers the same objective."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -13,15 +14,18 @@ from mnpca.model.gpca import gpca
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
-from mnpca.model.sparse import logdet, repeated, side_by_side
-from mnpca.model.sparse_data import CenteredSparse, col_gram, row_gram
+from mnpca.model.sparse import logdet, side_by_side, tile
+from mnpca.model.sparse_data import SparseLess, col_gram, row_gram
 from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
 
 LowRankStep: TypeAlias = Literal["als", "closed"]
+Shares: TypeAlias = dict[str, FloatArray]
 
 # A row or column with a smaller share of its squares left in the residual is fitted exactly. On the
 # way to zero, rounding errors stop alternating least squares at about 1e-13.
 EXACT = 1e-10
+# From here on a share that goes to its square, twice, counts as well.
+NEARLY_EXACT = 1e-3
 REMEDIES = "Use penalize_diagonal=True, larger penalties or fewer components"
 
 
@@ -55,7 +59,7 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     covariance /= data.shape[0] // n * p
     if penalty.scale_free and penalty.col_on:
         covariance /= math.exp(logdet(iterate.col_precision) / p)
-    hold_scale = penalty.col_on and not penalty.sees_scale
+    hold_scale = penalty.col_on and not penalty.determines_scale
     side = (iterate.row_precision, penalty.row, penalty.diagonal)
     precision, result = _lower(covariance, *side, iterate.row_start, tol, hold_scale)
     return replace(iterate, row_precision=precision, row_start=result)
@@ -69,7 +73,7 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     """
     if not penalty.col_on:
         return iterate
-    all_rows = repeated(iterate.row_precision, data.shape[0])
+    all_rows = tile(iterate.row_precision, data.shape[0])
     covariance = col_gram(data, iterate.signal, all_rows)
     if penalty.ridge:
         covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
@@ -90,7 +94,7 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
 
 def gauge_step(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Iterate:
     """Move the common scale of the two precisions to where the penalties are lowest."""
-    if not (penalty.row_on and penalty.col_on and penalty.sees_scale):
+    if not (penalty.row_on and penalty.col_on and penalty.determines_scale):
         return iterate
     scale = best_gauge(
         data.shape, iterate.signal, iterate.row_precision, iterate.col_precision, penalty
@@ -106,7 +110,7 @@ def signal_step(
     data: FloatArray, iterate: Iterate, penalty: Penalty, low_rank_step: LowRankStep
 ) -> Iterate:
     """Minimize over scores and loadings; near a perfect fit rounding may prevent it."""
-    all_rows = repeated(iterate.row_precision, data.shape[0])
+    all_rows = tile(iterate.row_precision, data.shape[0])
     precisions = (all_rows, iterate.col_precision, penalty.ridge)
     if low_rank_step == "closed":
         signal = closed_form(data, iterate.signal.left.shape[1], *precisions)
@@ -175,22 +179,40 @@ def closed_form(
     return LowRank(*factors)
 
 
-def check_bounded(data: FloatArray, iterate: Iterate, penalty: Penalty) -> None:
-    """Raise an error where the likelihood has no bound.
+def exact_shares(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Shares:
+    """Return the share of its squares that the signal leaves of every row and column.
+
+    Empty where nothing can grow without end: the diagonal has its penalty, or data are sparse and
+    their residual is never formed.
+    """
+    if penalty.diagonal or isinstance(data, SparseLess):
+        return {}
+    residual = data - iterate.signal.dense()
+    shares = {}
+    for name, axis, on in (("row", 1, penalty.row_on), ("column", 0, penalty.col_on)):
+        if on:
+            left, total = (to_numpy((x * x).sum(axis=axis)) for x in (residual, data))
+            shares[name] = left / np.maximum(total, np.finfo(float).tiny)
+    return shares
+
+
+def check_bounded(shares: Sequence[Shares]) -> None:
+    """Raise an error where the likelihood has no bound; `shares` are those of the last iterates.
 
     Without a penalty on the diagonal, the precision of a row or column that the signal fits exactly
-    grows without end.
+    grows without end. On the way there its share s of squares left goes to about s^2 in an
+    iteration, because its weight is 1 / s: that is seen long before the end, which the solver of
+    ever worse conditioned precisions may not reach. A signal that is merely strong keeps its share.
     """
-    if penalty.diagonal or isinstance(data, CenteredSparse):  # that one's residual is never formed
-        return
-    residual = data - iterate.signal.dense()
-    for name, axis, on in (("row", 1, penalty.row_on), ("column", 0, penalty.col_on)):
-        left, total = (to_numpy((x * x).sum(axis=axis)) for x in (residual, data))
-        exact = np.flatnonzero(left < EXACT * total)
-        if on and len(exact):
+    for name, share in shares[-1].items():
+        exact = share < EXACT
+        if len(shares) == 3:
+            before, start = shares[1][name], shares[0][name]
+            exact |= (share < NEARLY_EXACT) & (share < before**1.5) & (before < start**1.5)
+        if exact.any():
             raise NotCertifiedError(
-                f"The likelihood has no bound: the components fit {name} {exact[0]} exactly, so "
-                f"that its noise precision grows without end. {REMEDIES}."
+                f"The likelihood has no bound: the components fit {name} {np.argmax(exact)} "
+                f"exactly, so that its noise precision grows without end. {REMEDIES}."
             )
 
 

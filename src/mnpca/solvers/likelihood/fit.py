@@ -1,5 +1,6 @@
 """The likelihood algorithm: block descent on the penalized likelihood (the paper's MRL)."""
 
+from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -9,21 +10,30 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
-from mnpca.engines.arrays import Array, diagonal_matrix, is_foreign_array, like, to_numpy
+from mnpca.engines.arrays import (
+    Array,
+    diagonal_matrix,
+    is_foreign_array,
+    like,
+    on_host,
+    to_numpy,
+)
 from mnpca.model.gpca import Gpca, identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
-from mnpca.model.sparse import normalize_gauge, repeated
-from mnpca.model.sparse_data import CenteredSparse
+from mnpca.model.sparse import normalize_gauge, tile
+from mnpca.model.sparse_data import SparseLess
 from mnpca.noise.scales import row_col_scales
 from mnpca.precision import PrecisionResult
 from mnpca.solvers.likelihood.blocks import (
     Iterate,
     LowRankStep,
+    Shares,
     check_bounded,
     closed_form,
     col_step,
+    exact_shares,
     gauge_step,
     row_step,
     signal_step,
@@ -35,7 +45,6 @@ from mnpca.solvers.progress import (
     beside,
     inner_state,
     nested,
-    on_host,
     silent,
 )
 
@@ -97,7 +106,7 @@ def identified(fit: LikelihoodFit, unit: float) -> tuple[sp.csr_array, sp.csr_ar
     )
     row, col = normalize_gauge(*precisions)
     scores, loadings = map(to_numpy, fit.signal)
-    metrics = Metric(len(scores), repeated(row, len(scores))), Metric(len(loadings), col)
+    metrics = Metric(len(scores), tile(row, len(scores))), Metric(len(loadings), col)
     return row, col, identify(scores * unit, loadings, *metrics)
 
 
@@ -127,13 +136,15 @@ def descend(
     else:
         iterate, history = _restored(resume, data)
     stage = f"likelihood, from {start}"
+    shares: deque[Shares] = deque(maxlen=3)
     converged = _settled(history, tol)
     while not converged and len(history) <= max_iter:
         iterate = row_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = col_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = gauge_step(data, iterate, penalty)
         iterate = signal_step(data, iterate, penalty, low_rank_step)
-        check_bounded(data, iterate, penalty)
+        shares.append(exact_shares(data, iterate, penalty))
+        check_bounded(shares)
         history.append(iterate.value(data, penalty))
         converged = _settled(history, tol)
         state = partial(_state, iterate, list(history))
@@ -155,9 +166,8 @@ def begin(
     identity = _diagonal(np.ones(n // n_matrices), data), _diagonal(np.ones(p), data)
     if start == "svd":
         return Iterate(closed_form(data, rank), *identity)
-    if isinstance(data, CenteredSparse):
-        units = np.full(p, data.unit)
-        engine = engine_for(data.matrix).standardized(data.mean, units)
+    if isinstance(data, SparseLess):
+        engine = engine_for(data.matrix).standardized(data.right[:, 0], np.ones(p))
     else:
         engine = engine_for(data)
     scales = row_col_scales(engine, n_repeats=n_matrices)
@@ -165,7 +175,7 @@ def begin(
         _diagonal(side.base.weights, data) if on else plain
         for side, plain, on in zip(scales, identity, (penalty.row_on, penalty.col_on), strict=True)
     )
-    signal = closed_form(data, rank, repeated(row, n), col, penalty.ridge)
+    signal = closed_form(data, rank, tile(row, n), col, penalty.ridge)
     return Iterate(signal, *identity)
 
 
