@@ -12,9 +12,9 @@ from mnpca.noise.edges import (
     EdgeTests,
     can_test,
     compare_tests,
-    score_spread,
     q_values,
     score_edges,
+    score_spread,
     statistic,
 )
 

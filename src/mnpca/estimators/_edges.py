@@ -198,8 +198,8 @@ class EdgesMixin:
             A row per edge, the surest first: ``name_1``, ``name_2``; ``node_1``, ``node_2``, the
             positions; ``partial_correlation``, de-biased, with its ``standard_error``; ``z``,
             standard normal without an edge; ``p``; ``q``, the smallest `fdr` that lists the
-            edge. A third of the errors is kept for the pairs whose plain correlation speaks
-            for an edge too, so their q is smaller than that of others with the same p. A NumPy record
+            edge. A third of the errors is kept for the pairs whose plain correlation speaks for an
+            edge too, so their q is smaller than that of others with the same p. A NumPy record
             array with these fields where pandas is not installed.
         """
         return edge_table(self, side, fdr)
