@@ -107,12 +107,16 @@ def oracle(data, rank):
     return posterior.left @ posterior.right.T
 
 
-def measure(setting, seed, decades, rank=2):
+def measure(setting, seed, decades, of_rows=None, rank=2):
     """Return PSNRs of PCA, ours, oracle; seconds; edges found."""
     data = SETTINGS[setting][0](seed)
-    units = np.logspace(-decades / 2, decades / 2, data.Y.shape[1])
+    units = np.logspace(-decades / 2, decades / 2, data.Y.shape[1 if of_rows is None else 0])
     units = np.random.default_rng(seed).permutation(units)
+    units = units if of_rows is None else units[:, None]
     Y = data.Y * units
+    if of_rows == "divided":
+        spread = Y.std(axis=1, keepdims=True)
+        Y, units = Y / spread, units / spread
     started = time.perf_counter()
     fit = fit_mnpca(Y, rank, prior="gaussian")
     seconds = time.perf_counter() - started
@@ -134,13 +138,18 @@ def main():
     parser.add_argument("--first", type=int, default=3000, help="first seed")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--decades", type=float, default=0, help="spread of the columns' units")
+    parser.add_argument(
+        "--of-rows",
+        choices=("given", "divided"),
+        help="the units are those of the rows, which are fitted so or divided by their spread",
+    )
     parser.add_argument("--each", action="store_true", help="also print every seed's gap")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
     chosen = [name for name in SETTINGS if fnmatch.fnmatch(name, f"*{options.rows}*")]
     work = [(name, seed) for name in chosen for seed in seeds]
     runs = Parallel(options.jobs)(
-        delayed(measure)(name, seed, options.decades) for name, seed in work
+        delayed(measure)(name, seed, options.decades, options.of_rows) for name, seed in work
     )
     print(
         f"{'setting':28s} {'PCA':>6s} {'ours':>6s} {'oracle':>6s} {'gap':>6s} {'worst':>6s} "

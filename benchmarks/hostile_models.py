@@ -318,6 +318,11 @@ def negative(matrix):
     return -matrix
 
 
+def of_rows(name, change):
+    """Return a change of one entry of what a table says of the rows."""
+    return lambda table: table | {"rows": table["rows"] | {name: change(table["rows"][name])}}
+
+
 #: Estimator, attribute, how it is altered, words of the reason.
 TAMPERED = [
     ("MNPCA", "components_", set_at((0, 0), np.nan), "not finite"),
@@ -344,6 +349,22 @@ TAMPERED = [
     ("MNPCA", "n_features_in_", lambda p: p + 1, "shape"),
     ("MNPCA", "n_components_", lambda k: "two", "with 2 for two"),
     ("MNPCA", "feature_names_in_", lambda n: n[:4], "feature_names_in_"),
+    ("MNPCA", "feature_names_in_", lambda n: n[:1].repeat(10), "a name twice"),
+    ("MNPCA", "edge_tests_", of_rows("first", lambda i: i + 1000), "items that are not there"),
+    ("MNPCA", "edge_tests_", of_rows("second", lambda i: i[:-1]), "edge_tests_ of the rows has"),
+    ("MNPCA", "edge_tests_", lambda t: {}, "not a table of rows and columns"),
+    ("MNPCA", "priors_", lambda t: {"rows": {"groups": None}}, "lacks groups or zero"),
+    ("MNPCA", "priors_", of_rows("groups", lambda g: np.ones((3, 2))), "with 3 for 24"),
+    ("MNPCA", "noise_", lambda t: 3, "not a table of rows and columns"),
+    ("MNPCA", "model_check_", lambda t: {}, "not the check of a model"),
+    ("MNPCA", "candidates_", lambda t: "x", "candidates_ is a str"),
+    ("MNPCA", "choice_", lambda t: 5, "choice_ is a int"),
+    ("MNPCA", "objective_history_", lambda h: ["a"], "not real numbers"),
+    ("MNPCA", "n_iter_", lambda n: -4, "n_iter_ is negative"),
+    ("MNPCA", "n_iter_", lambda n: np.inf, "n_iter_ is a float"),
+    ("MNPCA", "converged_", lambda c: "maybe", "converged_ is a str"),
+    ("MNPCA", "full_signal_", lambda f: "x", "does not have 2 parts"),
+    ("DimensionFoldingPCA", "col_components_", lambda c: 3 * c, "not orthonormal"),
     ("LikelihoodMNPCA", "col_precision_", lambda b: b * np.nan, "not finite"),
     ("WassersteinMNPCA", "components_", lambda c: c[0], "1 axes"),
     ("GeneralizedPCA", "row_precision_", negative, "not positive semi-definite"),

@@ -159,6 +159,10 @@ def test_learned_priors_find_groups_and_a_better_signal(grouped):
     assert groups.shape == (150, 3)
     np.testing.assert_allclose(groups.sum(axis=1), 1.0)
     assert adjusted_rand_score(data.labels, groups.argmax(axis=1)) > 0.95
+    part = np.ptp(data.signal, axis=0) > 0
+    zero = model.priors_["columns"]["zero"]
+    assert zero[part].mean() < 0.1
+    assert zero[~part].mean() > 0.9
 
 
 def test_missing_cells_are_filled_in_under_learned_priors(grouped):

@@ -445,3 +445,49 @@ def test_numbers_with_letters_may_name_the_rows(tmp_path):
     assert table.row_names == ["1A", "2A"]
     with pytest.raises(DataError, match="--strip % to read cells such as '1%'"):
         read_table(write(tmp_path / "b.csv", "share,a\n1%,2\n2%,3\n"))
+
+
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [
+        ("a,b\n(1.5),2\n3,4\n", "brackets only mark a number; if they mean a negative one, write"),
+        ("a,b\n1.5-,2\n3,4\n", "Write the minus sign before the number"),
+        ("a,b\n1.5D+03,2\n2.5D+03,4\n", "Write the exponents with E"),
+        ("a,b\n1,2\n3,4\nSource: lab 3,\n", r"if row 4 is a note below the table, delete it"),
+        ('a,b\n"12,34,567.5",2\n"7,89,012",4\n', "--strip , to read numbers such as 1,234.5"),
+        ('a,b\n"1,234.5",2\n–,4\n', "--strip , to .*, and --na '–' if this stands for"),
+        ("a,b\n1 ± 2,2 ± 1\n3 ± 1,4 ± 1\n", "no column holds numbers: 'b' begins with '2 ± 1'"),
+        ('a,b\n1,2\n3,"4\n5,6\n', "the quotation mark in row 3 is never closed"),
+        ("a,b,c\n1,2\n3,4\n", "there are 3 column names, and the first row has 2 cells"),
+        ("<html><table>\n<tr>\n", "HTML or XML; open it in a spreadsheet and save it as CSV"),
+        ('[{"a": 1},\n {"a": 2}]\n', "JSON; save it as CSV"),
+    ],
+)
+def test_what_no_option_should_guess_is_refused_with_what_to_do(tmp_path, content, remedy):
+    path = tmp_path / "data.csv"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=remedy):
+        read_table(path)
+
+
+def test_files_with_the_ending_of_another_kind_say_what_they_are(tmp_path):
+    (tmp_path / "plain.csv").write_text("a,b\n1,2\n3,4\n")
+    with gzip.open(tmp_path / "zipped.csv", "wb") as file:
+        file.write(b"a,b\n1,2\n")
+    with pytest.raises(DataError, match=r"a gzipped file; add \.gz to its name"):
+        read_table(tmp_path / "zipped.csv")
+    np.savez(tmp_path / "sheet.npz", X=np.ones((2, 2)))
+    (tmp_path / "sheet.npz").rename(tmp_path / "sheet.csv")
+    with pytest.raises(
+        DataError, match=r"a spreadsheet or another zip archive; give it the ending"
+    ):
+        read_table(tmp_path / "sheet.csv")
+
+
+def test_thousands_are_grouped_as_in_india_too(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text('a,b\n"12,34,567.5","1,23"\n"-7,89,012","1,234"\n')
+    with pytest.raises(DataError, match=r"column 'b'.*'1,23'"):  # that is no thousand
+        read_table(path, strip=(",",))
+    values = read_table(path, strip=(",",), drop=("b",)).values
+    np.testing.assert_array_equal(values, [[1234567.5], [-789012]])

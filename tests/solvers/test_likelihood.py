@@ -21,6 +21,7 @@ from mnpca.precision import NotCertifiedError
 from mnpca.solvers.likelihood.blocks import (
     Iterate,
     alternate_least_squares,
+    check_bounded,
     closed_form,
     col_step,
     gauge_step,
@@ -191,6 +192,17 @@ def test_an_unbounded_likelihood_is_an_error_that_says_what_to_do():
     Y[:, 2] = 0.0
     with pytest.raises(NotCertifiedError, match="Use penalize_diagonal=True"):
         fit_likelihood(Y, 1, Penalty(0.1, 0.1, diagonal=False))
+
+
+def test_an_unbounded_likelihood_is_seen_on_the_way():
+    """Before the precisions get so ill-conditioned that their solver takes minutes."""
+    path = [0.27, 0.073, 0.012, 2.5e-4]  # seen with penalties of .02 on 300 x 200, in 25 seconds
+    shares = [{"column": np.array([0.4, share])} for share in path]
+    check_bounded(shares[-4:-1])
+    with pytest.raises(NotCertifiedError, match=r"fit column 1 exactly.*penalize_diagonal=True"):
+        check_bounded(shares[-3:])
+    strong = [{"row": np.array([share])} for share in (0.3, 2e-6, 1e-6)]
+    check_bounded(strong)
 
 
 def test_scaled_start_sees_a_signal_below_the_noise():

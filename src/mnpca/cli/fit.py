@@ -362,8 +362,8 @@ def _label(table):
 
 def _identifier(table):
     """Point out a column of whole numbers, all different, that counts up or is called so."""
-    for j, name in enumerate(table.column_names or []):
-        column = table.values[:, j]
+    for j, column in enumerate(table.values.T):
+        name = table.column_name(j)
         if not np.array_equal(column, np.round(column)) or len(np.unique(column)) < len(column):
             continue
         if _IDENTIFIER.search(name.strip()) or (np.diff(column) == 1).all():

@@ -1,6 +1,7 @@
 """Whether the fitted attributes of a model file can be those of a fit."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ FOLDING_AXES = {
 #: What only some fits have.
 OPTIONAL_AXES = {
     "signal_variance_": ["ns", "ps"],
+    "full_signal_": ["nt", "pt"],
+    "full_signal_variance_": ["nu", "pu"],
+    "objective_history_": "o",
     "missing_": "np",
     "completed_": "np",
     "completed_std_": "np",
@@ -43,6 +47,18 @@ OPTIONAL_AXES = {
     "col_covariates_": "pc",
     "feature_names_in_": "p",
     "sample_names_in_": "m",
+}
+#: What else is read from a model, where it is there, and the names in a table.
+KINDS: dict[str, Any] = {
+    "n_iter_": Integral,
+    "converged_": bool | np.bool_,
+    "choice_": str,
+    "candidates_": list | tuple,
+}
+TABLES = {
+    "noise_": ("structure", "why"),
+    "priors_": ("groups", "zero"),
+    "edge_tests_": ("n_items", "first", "second", "partial_correlation", "observations"),
 }
 PRECISIONS = ("row_precision_", "col_precision_", "precision_", "precisions_")
 NOT_NEGATIVE = ("singular_values_", "completed_std_", "noise_variance_")
@@ -65,6 +81,8 @@ def check_meaning(model: Any) -> None:
             _check_array(name, part, letters, lengths)
             if name in PRECISIONS:
                 _check_precision(name, part, semi=kind == "GeneralizedPCA")
+    _check_kinds(values)
+    _check_sides(values, {"rows": lengths.get("n", 0), "columns": values["n_features_in_"]})
     _check_together(kind, values)
 
 
@@ -102,6 +120,8 @@ def _check_array(name: str, value: Any, letters: Sequence[str], lengths: dict[st
         if length != wanted:
             raise ValueError(f"{name} has the shape {array.shape}, with {length} for {wanted}")
     if name.endswith("names_in_"):
+        if name == "feature_names_in_" and len(set(array.tolist())) < len(array):
+            raise ValueError(f"{name} has a name twice")
         return
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} holds {array.dtype}, not real numbers")
@@ -110,6 +130,52 @@ def _check_array(name: str, value: Any, letters: Sequence[str], lengths: dict[st
         raise ValueError(f"{name} has values that are not finite")
     if name in NOT_NEGATIVE and (numbers < 0).any():
         raise ValueError(f"{name} is negative")
+
+
+def _check_kinds(values: dict[str, Any]) -> None:
+    """Check the plain values that the report and `fit` of more data read."""
+    for name, kind in KINDS.items():
+        if name in values and values[name] is not None and not isinstance(values[name], kind):
+            raise ValueError(f"{name} is a {type(values[name]).__name__}")
+    if values.get("n_iter_", 0) < 0:
+        raise ValueError("n_iter_ is negative")
+    check = values.get("model_check_")
+    if check is not None and not (isinstance(check, dict) and {"white", "advice"} <= check.keys()):
+        raise ValueError("model_check_ is not the check of a model")
+
+
+def _check_sides(values: dict[str, Any], sizes: dict[str, int]) -> None:
+    """Check the tables that say something of rows and of columns."""
+    for name, entries in TABLES.items():
+        table = values.get(name)
+        if table is None:
+            continue
+        if not isinstance(table, dict) or not table.keys() <= sizes.keys() or not table:
+            raise ValueError(f"{name} is not a table of rows and columns")
+        for side, about in table.items():
+            if not isinstance(about, dict) or not about.keys() >= set(entries):
+                raise ValueError(f"{name} of the {side} lacks {' or '.join(entries)}")
+            if name == "priors_":
+                _check_prior(side, about, sizes[side])
+            elif name == "edge_tests_":
+                _check_tests(side, about)
+
+
+def _check_prior(side: str, prior: dict[str, Any], size: int) -> None:
+    lengths = {"i": size}
+    for name, axes in (("groups", "ig"), ("zero", "i")):
+        if prior[name] is not None:
+            _check_array(f"priors_ of the {side}", prior[name], axes, lengths)
+
+
+def _check_tests(side: str, tests: dict[str, Any]) -> None:
+    name = f"edge_tests_ of the {side}"
+    lengths: dict[str, int] = {}
+    for array in ("first", "second", "partial_correlation", "observations"):
+        _check_array(name, tests[array], "e", lengths)
+    first, second = np.asarray(tests["first"]), np.asarray(tests["second"])
+    if not ((first >= 0) & (first < second) & (second < tests["n_items"])).all():
+        raise ValueError(f"{name} join items that are not there")
 
 
 def _check_precision(name: str, matrix: Any, *, semi: bool) -> None:
@@ -135,6 +201,9 @@ def _check_precision(name: str, matrix: Any, *, semi: bool) -> None:
 
 def _check_together(kind: str, values: dict[str, Any]) -> None:
     """Check what attributes must be to each other in a matrix model."""
+    if kind == "DimensionFoldingPCA":
+        for side, metric in (("row", "row_precision_"), ("col", "col_precision_")):
+            _check_orthonormal(f"{side}_components_", values[f"{side}_components_"], values[metric])
     if "score_covariance_" not in values:
         return
     if not values["noise_variance_"] > 0:
@@ -147,9 +216,13 @@ def _check_together(kind: str, values: dict[str, Any]) -> None:
     lowest = np.linalg.eigvalsh((covariance + covariance.T) / 2).min(initial=0.0)
     if lowest < -1e-5 * size or not symmetric:
         raise ValueError("score_covariance_ is not a covariance")
-    loadings = values["components_"]
-    gram = loadings @ (values["col_precision_"] @ loadings.T)
     # A singular metric, which only GeneralizedPCA may have, leaves components without length.
+    if kind != "GeneralizedPCA":
+        _check_orthonormal("components_", values["components_"], values["col_precision_"])
+
+
+def _check_orthonormal(name: str, loadings: Any, metric: Any) -> None:
+    gram = loadings @ (metric @ loadings.T)
     tolerance = 0.1 if loadings.dtype == np.float32 else 1e-3
-    if kind != "GeneralizedPCA" and np.abs(gram - np.eye(len(gram))).max(initial=0) > tolerance:
-        raise ValueError("components_ are not orthonormal in the metric col_precision_")
+    if np.abs(gram - np.eye(len(gram))).max(initial=0) > tolerance:
+        raise ValueError(f"{name} are not orthonormal in the metric of the noise")

@@ -16,11 +16,15 @@ from mnpca._typing import FloatArray
 from mnpca.io._table import DataError, Reading, Table, listed, quoted
 
 #: Marks between groups of three digits, and the shapes of numbers that Python does not read.
-_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?")
+_GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{2,3})*,\d{3}(\.\d*)?")  # in India 12,34,567
 _COMMA = re.compile(r"[-+]?\d*,\d+([eE][-+]?\d+)?")
 _POINTS_AND_COMMA = re.compile(r"[-+]?\d{1,3}(\.\d{3})+(,\d*)?")
 _SPACED = re.compile(r"[-+]?\d{1,3}([ '’\u00a0\u202f]\d{3})+([.,]\d*)?")
 _AFFIXED = re.compile(r"([^\w\s.,'+-]*)\s*[-+]?\d[\d.,'’\u00a0\u202f]*(?:[eE][-+]?\d+)?\s*(\D*)")
+#: What means a negative number in some tables and something else in others, and old exponents.
+_BRACKETED = re.compile(r"\([^()]*\d[^()]*\)")
+_MINUS_LAST = re.compile(r"[\d.,]+-")
+_FORTRAN = re.compile(r"[-+]?[\d.,]+[dD][-+]?\d+")
 #: A word for a missing value, short and without digits, or an error of a spreadsheet.
 _WORD = re.compile(r"\D{1,12}|#[A-Z0-9/]+[!?]?")
 #: Headers under which other programs write the row names.
@@ -104,7 +108,9 @@ def _without_empty_end(frame: Any, header: list[str] | None) -> tuple[Any, list[
     names, width = header or [], frame.shape[1]
     while width > 1 and not "".join(names[width - 1 :]) and frame.iloc[:, width - 1].isna().all():
         width -= 1
-    return frame.iloc[:, :width], None if header is None else header[:width]
+    if header is not None:
+        header = header[: max(width, width_of(header))]
+    return frame.iloc[:, :width], header
 
 
 def numbers_of(
@@ -131,12 +137,15 @@ def numbers_of(
     cells = [str(column.iloc[i]).strip() for i in text]
     only_text = len(text) == present.sum()
     remedy = _remedy(cells, reading, only_text, may_name)
+    alone = len(text) == 1 and len(column) > 1
     if only_text and remedy is None:
         return None
     if cells[0] == name:
         remedy = f"{place(text[0])} repeats the column names; delete it"
-    elif len(text) == 1 and text[0] == 0 and len(column) > 1:
+    elif alone and text[0] == 0:
         remedy = (remedy + "; " if remedy else "") + f"if {place(0)} holds units, delete it"
+    elif alone and remedy is None and text[0] == len(column) - 1:
+        remedy = f"Correct the cell; if {place(text[0])} is a note below the table, delete it"
     what = "is not read as numbers" if only_text else "mixes numbers and text"
     raise DataError(
         f"column {quoted(name)} {what}: {len(text):,} cell{'s are' if len(text) > 1 else ' is'} "
@@ -166,7 +175,8 @@ def _stripped(cell: str, reading: Reading) -> str:
         if len(text) == 1 and text in " .,'’":
             # Between thousands only: a date such as 03.05.2021 is no number.
             mark = r"\s" if text == " " else re.escape(text)
-            cell = re.sub(rf"(?<=\d){mark}(?=\d{{3}}(\D|$))", "", cell)
+            pairs = "(\\d\\d,)*" if text == "," else ""
+            cell = re.sub(rf"(?<=\d){mark}(?={pairs}\d{{3}}(\D|$))", "", cell)
         else:
             cell = cell.replace(text, "").strip()
     return cell
@@ -194,6 +204,15 @@ def _remedy(cells: list[str], reading: Reading, only_text: bool, may_name: bool)
         mark = next(c for c in cell.lstrip("+-") if not c.isdigit())
         mark = "' '" if mark.isspace() else _shell(mark)
         return f"Pass {comma}--strip {mark} to read numbers such as {quoted(cell)}"
+    if all_match(_BRACKETED):
+        return (
+            "Pass --strip '(' --strip ')' if the brackets only mark a number; if they mean a "
+            "negative one, write it with a minus sign"
+        )
+    if all_match(_MINUS_LAST):
+        return "Write the minus sign before the number"
+    if all_match(_FORTRAN):
+        return "Write the exponents with E, as in 1.5E+03"
     parts = [part for part in map(_AFFIXED.fullmatch, cells) if part]
     if len(parts) == len(cells):
         affixes = {text.strip() for part in parts for text in part.groups()} - {""}
@@ -204,10 +223,15 @@ def _remedy(cells: list[str], reading: Reading, only_text: bool, may_name: bool)
             options = " ".join(f"--strip {_shell(text)}" for text in sorted(affixes))
             missing = f", or --na {_shell(cells[0])} if it is missing" if "<" in affixes else ""
             return f"Pass {options} to read cells such as {quoted(cells[0])}{missing}"
-    if not only_text and len(words) <= 5 and all(_WORD.fullmatch(word) for word in words):
-        options = " ".join(f"--na {_shell(word)}" for word in words)
-        return f"Pass {options} if this stands for a missing value"
-    return None
+    missing = [word for word in words if _WORD.fullmatch(word)]
+    if not missing or len(missing) > 5:
+        return None
+    options = " ".join(f"--na {_shell(word)}" for word in missing)
+    if len(missing) == len(words):
+        return None if only_text else f"Pass {options} if this stands for a missing value"
+    others = [cell for cell in cells if cell not in missing]
+    remedy = _remedy(others, reading, only_text, may_name)
+    return remedy and f"{remedy}, and {options} if this stands for a missing value"
 
 
 def _sentence(text: str) -> str:
@@ -285,7 +309,7 @@ def table_from_frame(
     chosen = set(positions_of(called, reading.columns, "--columns") or columns)
     chosen -= set(positions_of(called, reading.drop, "--drop"))
     rows = Table(np.empty((len(frame), 0)), row_names=row_names, row_numbers=row_numbers)
-    numbers, left_out = [], []
+    numbers, left_out, cells = [], [], None
     for j in columns:
         first_names = rows.row_names is None and j == columns[0]
         if j not in chosen and not first_names:
@@ -308,10 +332,12 @@ def table_from_frame(
             numbers += _indicators(called[j], as_text(frame.iloc[:, j]))
         else:
             left_out.append(called[j])
+            cells = cells if cells is not None else as_text(frame.iloc[:, j])
     if not numbers:
+        example = f": {quoted(left_out[0])} begins with {quoted(cells[0])}" if left_out else ""
         raise DataError(
-            "not a matrix: no column holds numbers (in text files, commas, semicolons, tabs or "
-            "spaces separate the columns)."
+            f"not a matrix: no column holds numbers{example}. Write plain numbers, and separate "
+            "the columns by commas, semicolons, tabs or spaces."
         )
     notes: tuple[str, ...] = ()
     if left_out:

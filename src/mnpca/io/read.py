@@ -42,6 +42,20 @@ _BOMS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f]")
+#: How files begin (in small letters) that are no table of text, whatever their ending says.
+_OTHER_FILES = {
+    b"pk\x03\x04": "a spreadsheet or another zip archive; give it the ending .xlsx",
+    b"\x1f\x8b": "a gzipped file; add .gz to its name",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet of an old program; save it as CSV",
+    b"par1": "a Parquet file; give it the ending .parquet",
+    b"\x93numpy": "an array of NumPy; give it the ending .npy",
+    b"\x89hdf": "an HDF5 file; give it the ending .h5ad if it is from AnnData",
+    **dict.fromkeys(
+        (b"<!", b"<?xml", b"<html", b"<table"),
+        "a page of HTML or XML; open it in a spreadsheet and save it as CSV",
+    ),
+    **dict.fromkeys((b'{"', b"[{", b"[["), "JSON; save it as CSV"),
+}
 _NOT_TEXT = "not a text file: it holds bytes that no text has; give it the ending of what it is."
 
 
@@ -89,6 +103,11 @@ def _read_cells(
             raise DataError("the table has a header and no rows.") from None
         except pd.errors.ParserError as error:
             reason = str(error).split("C error:")[-1].strip()
+            if open_at := re.search(r"EOF inside string starting at row (\d+)", reason):
+                raise DataError(
+                    f"the quotation mark in row {int(open_at[1]) + 1} is never closed; close it, "
+                    "or delete it."
+                ) from error
             raise DataError(
                 f"not a table: {reason[0].lower()}{reason[1:]}. Every row needs the same number of "
                 "cells: delete titles above the table and notes below it, and put cells that hold "
@@ -102,6 +121,11 @@ def _look_through(path: PathLike, encoding: str | None) -> tuple[str, list[str],
     The file is read in pieces: binary junk, endless lines and tables beyond the limits end here,
     in bounded memory.
     """
+    with open(path, "rb") as stream:
+        start = stream.read(100).lstrip().lower()
+    for mark, kind in _OTHER_FILES.items():
+        if start.startswith(mark):
+            raise DataError(f"not a table of text but {kind}.")
     western = "read as Western text (Windows-1252); if names look wrong, pass --encoding"
     guesses = (
         {_by_first_bytes(path): (), "cp1252": (western,)} if encoding is None else {encoding: ()}

@@ -2,11 +2,17 @@
 
 from typing import Any
 
+import numpy as np
+
 from mnpca.model.whiteness import Whiteness
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import Structure, structure_of
 from mnpca.solvers.mnpca.fit import MNPCAFit
 from mnpca.solvers.mnpca.variational import FactorPrior
+
+#: Noise levels of rows that differ by more cost a decibel and more where the signal differs alike
+#: (docs/accuracy.md, "Units").
+UNLIKE_ROWS = 20.0
 
 _NAMES: dict[Structure, str] = {
     "graph": "a network",
@@ -27,6 +33,7 @@ def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
         }
         for (name, side), compared in zip(sides.items(), fit.comparisons, strict=True)
     }
+    described["rows"]["why"] += _sizes(fit.row_noise)
     described["columns"]["why"] += _dependence(fit)
     return described
 
@@ -101,6 +108,19 @@ def advice(residual: Whiteness, structures: tuple[Structure, Structure]) -> str:
         f"The residual is not white under the fitted noise: it holds {' and '.join(found)}. "
         f"{' or '.join(remedies).capitalize()}; otherwise take standard errors, edges and scores "
         "as rough."
+    )
+
+
+def _sizes(rows: AxisPrecision) -> str:
+    """Say that rows differ very much in size, and what to do if their units do."""
+    low, high = np.quantile(rows.variances, [0.05, 0.95])
+    ratio = float(np.sqrt(high / low))
+    if ratio < UNLIKE_ROWS:
+        return ""
+    return (
+        f" The noise of the large rows is {ratio:,.0f} times that of the small ones. If rows have "
+        "units of their own, divide each by its spread first; if they are features, transpose X. "
+        "Only columns are brought to one unit by the fit."
     )
 
 

@@ -1,5 +1,6 @@
 """The likelihood algorithm: block descent on the penalized likelihood (the paper's MRL)."""
 
+from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -28,9 +29,11 @@ from mnpca.precision import PrecisionResult
 from mnpca.solvers.likelihood.blocks import (
     Iterate,
     LowRankStep,
+    Shares,
     check_bounded,
     closed_form,
     col_step,
+    exact_shares,
     gauge_step,
     row_step,
     signal_step,
@@ -133,13 +136,15 @@ def descend(
     else:
         iterate, history = _restored(resume, data)
     stage = f"likelihood, from {start}"
+    shares: deque[Shares] = deque(maxlen=3)
     converged = _settled(history, tol)
     while not converged and len(history) <= max_iter:
         iterate = row_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = col_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = gauge_step(data, iterate, penalty)
         iterate = signal_step(data, iterate, penalty, low_rank_step)
-        check_bounded(data, iterate, penalty)
+        shares.append(exact_shares(data, iterate, penalty))
+        check_bounded(shares)
         history.append(iterate.value(data, penalty))
         converged = _settled(history, tol)
         state = partial(_state, iterate, list(history))
