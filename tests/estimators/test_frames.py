@@ -78,8 +78,6 @@ def name(request):
     return request.param
 
 
-<<<<<<< HEAD
-=======
 @pytest.mark.parametrize("text", ["a", pd.Categorical(["a"] * len(X))], ids=["text", "category"])
 def test_text_is_refused_by_name(text):
     frame = X.assign(kind=text, number="1.5")
@@ -88,12 +86,6 @@ def test_text_is_refused_by_name(text):
     clone(QUICK).fit(frame.drop(columns="kind"))
 
 
-def test_times_are_refused_in_transform(model):
-    with pytest.raises(ValueError, match="times or dates"):
-        model.transform(X.assign(c0=pd.Timestamp("2020-01-01")))
-
-
->>>>>>> contact
 def test_the_network_needs_no_data(model):
     with pytest.raises(TypeError, match=r'from_estimator\(model, "columns"\)'):
         NoiseGraphDisplay.from_estimator(model, X)
