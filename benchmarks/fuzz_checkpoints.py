@@ -1,4 +1,4 @@
-"""Altered checkpoints: a fit goes on from them, or refuses them with one clear error."""
+"""Altered checkpoints: a fit resumes from them, or refuses them with one clear error."""
 
 import warnings
 from pathlib import Path

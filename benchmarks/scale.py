@@ -1,13 +1,15 @@
 """Large matrices: a fit from a file within bounded memory, and times against the cost model.
 
     python benchmarks/scale.py doublings            # processor time against the model
+    python benchmarks/scale.py doublings 5000x30 --times 5   # of the rows, all defaults
     python benchmarks/scale.py fit 100000x1000      # from a memory-mapped file; seconds and memory
     python benchmarks/scale.py same 5000x1000       # the same numbers as in memory
     python benchmarks/scale.py tall 500000x30       # in memory, all defaults; seconds and memory
 
-`doublings` doubles the rows, then the columns, four times each. The cost model of docs/scale.md
-gives every step as a count of elementary operations times a rate. Counts come from the run, rates
-from its smallest size only; the larger ones are then predicted.
+`doublings` doubles the rows, then the columns, four times each, with the rank given and from a
+file; from a given size on it doubles the rows of a matrix in memory, all automatic. The cost model
+of docs/scale.md gives every step as a count of elementary operations times a rate. Counts come from
+the run, rates from its smallest size only; the larger ones are then predicted.
 """
 
 import argparse
@@ -199,8 +201,8 @@ def tall(n, p, seed, n_jobs):
     )
 
 
-def metered_fit(n, p, seed):
-    """Return the meter of one fit in blocks, on one thread."""
+def metered_fit(n, p, seed, rank):
+    """Return the meter of one fit on one thread: in blocks, or in memory where all is automatic."""
     from meter import ENGINE, Meter, Metered
 
     from mnpca.solvers.mnpca import fit_mnpca
@@ -208,13 +210,13 @@ def metered_fit(n, p, seed):
     meter = Meter()
     with tempfile.TemporaryDirectory() as folder, worker_threads(1):
         make(n, p, seed, folder)
-        engine = engine_for(np.load(Path(folder) / "Y.npy", mmap_mode="r"))
-        metered = Metered(engine, meter, ENGINE)
-        meter.run("thin algebra", float(n + p), lambda: fit_mnpca(metered, RANK))
+        mapped = np.load(Path(folder) / "Y.npy", mmap_mode="r")
+        metered = Metered(engine_for(np.array(mapped) if rank is None else mapped), meter, ENGINE)
+        meter.run("thin algebra", float(n + p), lambda: fit_mnpca(metered, rank))
     return meter
 
 
-def doublings(base, axis, times, seed):
+def doublings(base, axis, times, seed, rank=RANK):
     """Print measured and modeled processor time of a fit while one side doubles."""
     print(f"\ndoubling the {axis}")
     rates = {}
@@ -222,9 +224,9 @@ def doublings(base, axis, times, seed):
     for step in range(times + 1):
         n, p = base
         n, p = (n * 2**step, p) if axis == "rows" else (n, p * 2**step)
-        meter = metered_fit(n, p, seed)
+        meter = metered_fit(n, p, seed, rank)
         if step == 0:
-            meter = metered_fit(n, p, seed)  # again: the first one compiled
+            meter = metered_fit(n, p, seed, rank)  # again: the first one compiled
             rates = {name: meter.seconds[name] / max(meter.work[name], 1) for name in meter.work}
         model = sum(rates.get(name, 0.0) * amount for name, amount in meter.work.items())
         total = sum(meter.seconds.values())
@@ -243,7 +245,8 @@ def doublings(base, axis, times, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["doublings", "fit", "same", "tall", "make"])
-    parser.add_argument("size", nargs="?", default="100000x1000")
+    parser.add_argument("size", nargs="?", help="rows x columns, for instance 20000x500")
+    parser.add_argument("--times", type=int, default=5, help="doublings from a given size")
     parser.add_argument("--folder", help="where the data are, or go")
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--n-jobs", type=int, default=2)
@@ -253,10 +256,14 @@ def main():
     parser.add_argument("--dask", action="store_true")
     options = parser.parse_args()
     if options.what == "doublings":
-        doublings((4096, 128), "rows", 4, options.seed)
-        doublings((4096, 128), "columns", 4, options.seed)
+        if options.size is None:
+            doublings((4096, 128), "rows", 4, options.seed)
+            doublings((4096, 128), "columns", 4, options.seed)
+        else:
+            size = tuple(map(int, options.size.split("x")))
+            doublings(size, "rows", options.times, options.seed, rank=None)
         return
-    n, p = map(int, options.size.split("x"))
+    n, p = map(int, (options.size or "100000x1000").split("x"))
     if options.what == "tall":
         tall(n, p, options.seed, options.n_jobs)
         return

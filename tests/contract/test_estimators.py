@@ -42,9 +42,3 @@ def test_contract(estimator, check):
 )
 def test_contract_without_warnings(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("kind", [GeneralizedPCA, LikelihoodMNPCA])
-def test_unknown_options_are_refused(kind):
-    with pytest.raises(ValueError, match="'center' parameter"):
-        kind(2, center="no").fit([[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])

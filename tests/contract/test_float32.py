@@ -44,15 +44,3 @@ def test_fits_can_be_repeated_and_pickled(model):
         clone(model).fit(np.asfortranarray(X)),
     ):
         np.testing.assert_array_equal(answers(same), answers(model))
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_not_finite_is_refused(model, value):
-    model = clone(model)
-    if "missing" in model.get_params():
-        model.set_params(missing="error")  # NaN is a missing value by default
-    rows = np.where(np.arange(X.size).reshape(X.shape) == 9, np.float32(value), X)
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        model.fit(rows)
-    with pytest.raises(ValueError, match=r"NaN|infinity"):
-        answers(model.fit(X), rows)

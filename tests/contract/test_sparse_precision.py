@@ -84,17 +84,3 @@ def test_verbose_tells_the_penalties_and_the_result(alpha, lines, capsys):
     assert len(told) == (lines or len(model.alphas_) + 1)
     edges = (model.precision_.nnz - 12) // 2
     assert told[-1].startswith(f"[SparsePrecision] penalty {model.alpha_:.4g}: {edges} edges")
-
-
-def test_the_network_among_features_is_a_graph():
-    pytest.importorskip("networkx")
-    X, _ = chain_samples()
-    model = SparsePrecision(alpha=0.2).fit(X)
-    graph = model.noise_graph()
-    T = model.precision_.toarray()
-    assert graph.number_of_nodes() == 12
-    assert set(graph.edges) == set(zip(*np.nonzero(np.triu(T, 1)), strict=True))
-    expected = -T[0, 1] / np.sqrt(T[0, 0] * T[1, 1])
-    assert graph.edges[0, 1]["partial_correlation"] == pytest.approx(expected)
-    with pytest.raises(ValueError, match='side must be "columns"'):
-        model.noise_graph("rows")

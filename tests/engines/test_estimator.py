@@ -4,14 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mnpca import MNPCA, load
+from mnpca import MNPCA
 from mnpca.datasets import make_low_rank_matrix_normal
-from mnpca.engines import engine_for
 from mnpca.engines.arrays import to_numpy
-from mnpca.engines.engine import DenseEngine
-from mnpca.solvers.mnpca.search import Search
-from mnpca.solvers.mnpca.settings import Settings
-from mnpca.solvers.progress import silent
 
 #: Where an estimator's results follow its matrix.
 ARRAYS = [
@@ -44,11 +39,6 @@ def data():
 @pytest.fixture(scope="module")
 def reference(data):
     return MNPCA(2, noise="graph", prior="gaussian").fit(data.Y)
-
-
-@pytest.fixture(scope="module")
-def chosen(data):
-    return MNPCA().fit(data.Y)
 
 
 @pytest.fixture(scope="module")
@@ -99,44 +89,6 @@ def test_results_live_where_the_matrix_lives(place, data, model, reference):
     # A model answers NumPy rows in NumPy, wherever it was fitted.
     assert type(model.transform(data.Y)) is np.ndarray
     close(model.transform(data.Y), reference.transform(data.Y))
-
-
-def test_float64_everywhere_to_the_last_digits(place, data):
-    """The same float64 search on every engine: rounding alone may differ."""
-    if not place.name.endswith("float64"):
-        pytest.skip("float32 rounds earlier")
-    settings = Settings(
-        rank=2,
-        row_structure="graph",
-        col_structure="graph",
-        center=False,
-        max_iter=5,
-        tol=1e-2,
-        seed=0,
-    )
-    Y = data.Y / data.Y.std()
-    expected = Search.begin(DenseEngine(Y, np.float64), settings).run(silent)
-    found = Search.begin(engine_for(place.put(Y)), settings).run(silent)
-    assert found.noise.row.n_edges == expected.noise.row.n_edges > 0
-    signal = expected.posterior.left @ expected.posterior.right.T
-    np.testing.assert_allclose(
-        found.posterior.left @ found.posterior.right.T, signal, atol=1e-8 * np.abs(signal).max()
-    )
-    assert found.evidence == pytest.approx(expected.evidence, rel=1e-8)
-
-
-def test_rank_and_noise_are_chosen_alike(place, data, chosen):
-    model = MNPCA().fit(place.put(data.Y))
-    assert model.n_components_ == chosen.n_components_
-    assert model.noise_["columns"]["structure"] == chosen.noise_["columns"]["structure"]
-
-
-def test_a_model_can_be_saved(place, data, model, tmp_path):
-    X = place.put(data.Y)
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    assert type(again.components_) is np.ndarray
-    close(again.transform(data.Y), to_numpy(model.transform(X)), 1e-5)
 
 
 def test_a_fit_goes_on_from_a_checkpoint(place, data, tmp_path):

@@ -17,13 +17,6 @@ from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
 ALPHA = Pair(0.05, 0.05)
 
 
-@pytest.fixture(params=["torch", "array_api_strict"])
-def put(request):
-    """Takes a NumPy array to another library."""
-    library = pytest.importorskip(request.param)
-    return lambda array: library.asarray(np.array(array))
-
-
 def correlation(p, n, seed, n_factors=4):
     rng = np.random.default_rng(seed)
     factors = rng.normal(size=(n, n_factors)) @ rng.normal(size=(n_factors, p)) / 2
@@ -105,17 +98,6 @@ def test_gradient_method_resumes_elsewhere(put):
     whole = fit_gradient(put(data), 2, ALPHA, max_iter=12, report=keep)
     resumed = fit_gradient(put(data), 2, ALPHA, max_iter=12, resume=states[5])
     np.testing.assert_allclose(resumed.history, whole.history, rtol=1e-6)
-
-
-def test_results_live_where_the_data_do(put):
-    data = make_paper_small(32, 1002, n_samples=20, n_features=12).Y
-    X = put(data)
-    model = WassersteinMNPCA(2).fit(X)
-    scores = model.transform(X)
-    for value in (model.components_, model.mean_, scores, model.denoise()):
-        assert type(value) is type(X)
-    expected = WassersteinMNPCA(2).fit(data).transform(data)
-    np.testing.assert_allclose(to_numpy(scores), expected, atol=1e-6)
 
 
 # ---- the likelihood solver -------------------------------------------------------------------

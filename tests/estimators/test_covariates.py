@@ -89,23 +89,19 @@ def test_scores_and_signal_are_free_of_the_effects(fitted):
     assert np.isfinite(model.score(X, row_covariates=Z))
 
 
-def test_fit_transform_is_fit_and_transform():
-    model = clone(QUICK)
-    both = model.fit_transform(X, row_covariates=Z)
-    assert np.array_equal(both, model.transform(X, row_covariates=Z))
-
-
-def test_covariates_and_holes_together():
-    holes = np.random.default_rng(1).random(X.shape) < 0.15
-    model = fit(ESTIMATORS["mnpca"], np.where(holes, np.nan, X), row_covariates=Z, col_covariates=C)
+def test_covariates_and_missing_cells_together():
+    hidden = np.random.default_rng(1).random(X.shape) < 0.15
+    model = fit(
+        ESTIMATORS["mnpca"], np.where(hidden, np.nan, X), row_covariates=Z, col_covariates=C
+    )
     filled, std = model.impute(return_std=True)
-    error = np.abs(filled - X)[holes]
-    means = np.nanmean(np.where(holes, np.nan, X), axis=0)
-    assert np.sqrt(np.mean(error**2)) < 0.8 * np.sqrt(np.mean((means - X)[holes] ** 2))
-    assert 0.8 < np.mean(error < 1.6449 * std[holes]) < 0.97
-    rows = np.where(holes, np.nan, X)[:5]
+    error = np.abs(filled - X)[hidden]
+    means = np.nanmean(np.where(hidden, np.nan, X), axis=0)
+    assert np.sqrt(np.mean(error**2)) < 0.8 * np.sqrt(np.mean((means - X)[hidden] ** 2))
+    assert 0.8 < np.mean(error < 1.6449 * std[hidden]) < 0.97
+    rows = np.where(hidden, np.nan, X)[:5]
     again = model.impute(rows, row_covariates=Z[:5])
-    assert np.array_equal(again[~holes[:5]], X[:5][~holes[:5]])
+    assert np.array_equal(again[~hidden[:5]], X[:5][~hidden[:5]])
     assert model.transform(rows, row_covariates=Z[:5]).shape == (5, 2)
 
 

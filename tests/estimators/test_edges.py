@@ -154,8 +154,8 @@ def test_several_matrices_and_missing_values_have_edges(data):
     several = MNPCA(2, **QUICK).fit(data.Y.reshape(2, 50, 70))
     assert several.noise_graph("rows", fdr=0.05).number_of_nodes() == 50
     rng = np.random.default_rng(0)
-    holes = np.where(rng.random(data.Y.shape) < 0.02, np.nan, data.Y)
-    table = MNPCA(2, **QUICK).fit(holes).edges("columns")
+    hidden = np.where(rng.random(data.Y.shape) < 0.02, np.nan, data.Y)
+    table = MNPCA(2, **QUICK).fit(hidden).edges("columns")
     true = data.col_precision.toarray()[table["node_1"], table["node_2"]] != 0
     assert len(table) > 10
     assert true.mean() > 0.8

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from mnpca import GeneralizedPCA
 from mnpca.datasets import make_paper_small
 from mnpca.model.metric import laplacian_metric
-from mnpca.selection.rank import paper_rank
 
 
 @pytest.fixture(scope="module")
@@ -23,11 +22,12 @@ def same_up_to_sign(ours, theirs, tol):
     np.testing.assert_allclose(ours, sign * theirs, atol=tol)
 
 
-@pytest.mark.parametrize("shape", [(60, 20), (20, 20), (15, 40)])
+@pytest.mark.parametrize("shape", [(60, 20), (20, 20), (15, 40), (60, 5)])
 @pytest.mark.parametrize("solver", ["factor", "krylov"])
 def test_identity_metrics_give_pca(shape, solver):
     Y = np.random.default_rng(0).normal(size=shape) * np.linspace(1, 3, shape[1]) + 7
-    ours, theirs = GeneralizedPCA(5, solver=solver).fit(Y), PCA(5, svd_solver="full").fit(Y)
+    k = None if shape[1] == 5 else 5
+    ours, theirs = GeneralizedPCA(k, solver=solver).fit(Y), PCA(k, svd_solver="full").fit(Y)
     np.testing.assert_allclose(ours.singular_values_, theirs.singular_values_, rtol=1e-10)
     same_up_to_sign(ours.components_, theirs.components_, 1e-10)
     same_up_to_sign(ours.transform(Y).T, theirs.transform(Y).T, 1e-9)
@@ -37,14 +37,6 @@ def test_identity_metrics_give_pca(shape, solver):
     np.testing.assert_allclose(ours.inverse_transform(ours.transform(Y)), back, atol=1e-9)
     largest = np.argmax(np.abs(ours.components_), axis=1)
     assert np.all(ours.components_[np.arange(5), largest] > 0)
-
-
-def test_all_components_by_default():
-    Y = np.random.default_rng(0).normal(size=(12, 7))
-    model, theirs = GeneralizedPCA().fit(Y), PCA().fit(Y)
-    assert model.n_components_ == 7
-    np.testing.assert_allclose(model.singular_values_, theirs.singular_values_, rtol=1e-10)
-    np.testing.assert_allclose(model.denoise(), Y, atol=1e-10)
 
 
 def test_score_is_that_of_probabilistic_pca():
@@ -117,14 +109,6 @@ def test_semi_definite_metrics_project_the_same_way(data):
         model.score(data.Y)
 
 
-def test_operators_have_no_likelihood(data):
-    model = GeneralizedPCA(2, col_metric=aslinearoperator(data.col_precision)).fit(data.Y)
-    with pytest.raises(ValueError, match="no inverse covariance"):
-        model.score(data.Y)
-    with pytest.raises(ValueError, match="no network"):
-        model.noise_graph("columns")
-
-
 @pytest.mark.parametrize("center", [True, False])
 def test_sparse_data_stay_sparse(center, monkeypatch):
     rng = np.random.default_rng(0)
@@ -146,18 +130,6 @@ def test_sparse_data_stay_sparse(center, monkeypatch):
     assert model.score(Y[:30]) == pytest.approx(dense.score(full(Y[:30])))
     with pytest.raises(ValueError, match="would make the sparse X dense"):
         GeneralizedPCA(4, solver="factor").fit(Y)
-
-
-def test_large_data_take_products():
-    Y = np.random.default_rng(0).normal(size=(600, 550)) * np.linspace(1, 4, 550)
-    model, exact = GeneralizedPCA(3).fit(Y), PCA(3, svd_solver="full").fit(Y)
-    assert model.n_iter_ > 1
-    np.testing.assert_allclose(model.singular_values_, exact.singular_values_, rtol=1e-8)
-
-
-def test_paper_rank(data):
-    model = GeneralizedPCA("paper").fit(data.Y)
-    assert model.n_components_ == paper_rank(data.Y - model.mean_)
 
 
 def test_convergence_warning_and_verbosity(data, capsys):

@@ -57,10 +57,6 @@ def test_the_history_ends_at_the_objective_of_the_fit(data, model):
     assert value == pytest.approx(model.objective_history_[-1], abs=1e-4)
 
 
-def test_training_rows_are_projected_like_new_ones(data, model):
-    np.testing.assert_allclose(model.low_rank_.left, model.transform(data.Y), atol=1e-3)
-
-
 def test_it_ends_as_generalized_pca_of_its_precisions(data):
     model = LikelihoodMNPCA(2, alpha_row=0.3, alpha_col=0.3, tol=1e-9, max_iter=500).fit(data.Y)
     metrics = {"row_metric": model.row_precision_, "col_metric": model.col_precision_}
@@ -147,11 +143,6 @@ def test_correlated_noise_is_where_it_gains():
         96, 8, row_precision=data.row_precision, col_precision=data.col_precision
     ).Y
     assert model.score(new) > pca.score(new)
-
-
-def test_paper_rank(data):
-    model = LikelihoodMNPCA("paper", alpha_row=0.3, alpha_col=0.3).fit(data.Y)
-    assert model.n_components_ == model.components_.shape[0] >= 2
 
 
 def test_convergence_warning_says_what_to_change(data):

@@ -5,7 +5,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
-import mnpca
 from mnpca import MNPCA
 from mnpca.datasets import chain_precision, make_paper_small
 from mnpca.metrics import psnr
@@ -97,13 +96,6 @@ def test_diagonal_noise_on_chains_warns_and_says_what_to_do():
         MNPCA(2, noise="graph", prior="gaussian").fit(Y)
 
 
-@pytest.mark.parametrize("c", [1, 32])
-def test_data_from_the_model_raise_no_alarm(c):
-    for seed in range(1000, 1002):
-        Y = make_paper_small(c=c, seed=seed, n_samples=100, n_features=64).Y
-        assert MNPCA(2, noise="graph", prior="gaussian").fit(Y).model_check_["white"]
-
-
 @pytest.mark.filterwarnings("ignore::mnpca.model.whiteness.ModelCheckWarning")
 def test_a_fit_that_does_not_settle_says_what_to_change(data):
     model = MNPCA(2, noise="diagonal", max_iter=1, tol=1e-9)
@@ -115,11 +107,6 @@ def test_a_fit_that_does_not_settle_says_what_to_change(data):
     model.noise_ = {"rows": {"structure": "graph"}, "columns": {"structure": "diagonal"}}
     with pytest.warns(ConvergenceWarning, match='noise="diagonal"'):
         model._warn_if_unsettled(8.38)
-
-
-def test_too_many_components_are_refused(data):
-    with pytest.raises(ValueError, match="n_components=101"):
-        MNPCA(101).fit(data.Y)
 
 
 @pytest.mark.parametrize("noise", ["diagonal", "graph"])
@@ -186,15 +173,10 @@ def test_learned_priors_find_groups_and_a_better_signal(grouped):
     assert groups.shape == (150, 3)
     np.testing.assert_allclose(groups.sum(axis=1), 1.0)
     assert adjusted_rand_score(data.labels, groups.argmax(axis=1)) > 0.95
-
-
-def test_learned_priors_are_saved_with_the_model(grouped, tmp_path):
-    _, model = grouped
-    model.save(tmp_path / "model")
-    again = mnpca.load(tmp_path / "model")
-    for side in ("rows", "columns"):
-        assert again.priors_[side]["family"] == model.priors_[side]["family"]
-    np.testing.assert_array_equal(again.priors_["rows"]["groups"], model.priors_["rows"]["groups"])
+    part = np.ptp(data.signal, axis=0) > 0
+    zero = model.priors_["columns"]["zero"]
+    assert zero[part].mean() < 0.1
+    assert zero[~part].mean() > 0.9
 
 
 def test_missing_cells_are_filled_in_under_learned_priors(grouped):

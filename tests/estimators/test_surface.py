@@ -116,6 +116,9 @@ def test_networks_are_graphs_with_the_names_of_a_frame(model):
     for side, names in (("rows", rows), ("columns", columns)):
         precision = (named.row_precision_ if side == "rows" else named.col_precision_).toarray()
         graph = named.noise_graph(side)
+        by_number = named.noise_graph(0 if side == "rows" else 1)
+        assert dict(by_number.nodes) == dict(graph.nodes)
+        assert set(by_number.edges) == set(graph.edges)
         assert [node["name"] for _, node in graph.nodes(data=True)] == names
         assert graph.number_of_edges() == np.count_nonzero(np.triu(precision, 1))
         for i, j, edge in graph.edges(data=True):
@@ -124,6 +127,9 @@ def test_networks_are_graphs_with_the_names_of_a_frame(model):
             assert edge["partial_correlation"] == pytest.approx(-precision[i, j] / scale)
     with pytest.raises(ValueError, match='side must be "rows" or "columns"'):
         named.noise_graph("genes")
+    if not hasattr(named, "edges"):
+        with pytest.raises(ValueError, match="tests no edges; MNPCA and SparsePrecision do"):
+            named.noise_graph(fdr=0.05)
     assert not hasattr(named.fit(X), "sample_names_in_")
     assert named.noise_graph("rows").nodes[5]["name"] == "5"
 

@@ -13,12 +13,6 @@ from mnpca.model.sparse import logdet
 N, P = 9, 7
 
 
-@pytest.fixture(params=["torch", "array_api_strict"])
-def put(request):
-    library = pytest.importorskip(request.param)
-    return library.asarray
-
-
 @pytest.fixture
 def parts():
     rng = np.random.default_rng(0)

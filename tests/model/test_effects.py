@@ -36,21 +36,6 @@ def test_generalized_least_squares(problem, intercept):
     np.testing.assert_allclose(covariates.without(Y, A, B), Y - Z @ rows - cols @ C.T, atol=1e-10)
 
 
-def test_one_side_only(problem):
-    Y, Z, C, A, B = problem
-    none = Covariates(Z[:, :0], C[:, :0], True)
-    assert not none.any
-    np.testing.assert_array_equal(none.without(Y, A, B), Y)
-    rows, cols = Covariates(Z, C[:, :0], False), Covariates(Z[:, :0], C, False)
-    assert rows.any
-    assert cols.any
-    assert rows.estimate(Y, A, B).col_coef.shape == (N, 0)
-    assert cols.estimate(Y, A, B).row_coef.shape == (0, P)
-    np.testing.assert_allclose(
-        cols.estimate(Y, A, B).col_coef, whitened_least_squares(C, B, Y.T).T, atol=1e-10
-    )
-
-
 def test_units_of_the_covariates_do_not_matter(problem):
     Y, Z, C, A, B = problem
     units = np.array([1e-12, 1e12])

@@ -53,7 +53,7 @@ def test_scale_free_penalties(parts):
     weighted = Penalty(0.2 * mean_B, 0.4 * mean_A)
     np.testing.assert_allclose(value, objective(*parts, weighted))
     np.testing.assert_allclose(value, objective(Y, signal, 5 * A, B / 5, penalty))
-    assert not penalty.sees_scale
+    assert not penalty.determines_scale
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5])

@@ -11,8 +11,8 @@ from mnpca.model.sparse import (
     components,
     logdet,
     normalize_gauge,
-    repeated,
     side_by_side,
+    tile,
 )
 
 
@@ -51,11 +51,11 @@ def test_logdet_refuses_what_is_not_positive_definite(wrong):
 
 
 def test_matrices_one_under_the_other(matrix):
-    """`repeated` is block diagonal; `side_by_side` puts the rows of one item into one row."""
+    """`tile` is block diagonal; `side_by_side` puts the rows of one item into one row."""
     A = sp.csr_array(matrix)
-    assert repeated(A, 6) is A
+    assert tile(A, 6) is A
     expected = np.kron(np.eye(3), matrix)
-    assert np.array_equal(repeated(A, 18).toarray(), expected)
+    assert np.array_equal(tile(A, 18).toarray(), expected)
     stacked = np.arange(36.0).reshape(12, 3)
     assert side_by_side(stacked, 12) is stacked
     found = side_by_side(stacked, 4)
@@ -85,15 +85,3 @@ def test_signs_make_the_largest_loading_positive_and_keep_the_product(seed):
     assert (fixed.right[largest, range(4)] > 0).all()
     assert np.array_equal(np.abs(fixed.right), np.abs(loadings))
     assert_allclose(fixed.dense(), scores @ loadings.T, atol=1e-14)
-
-
-def test_ties_go_to_the_first_feature_and_a_zero_loading_stays():
-    scores, loadings = np.ones((1, 2)), np.array([[-2.0, 0.0], [2.0, 0.0]])
-    fixed = fix_signs(scores, loadings)
-    assert np.array_equal(fixed.right, [[2.0, 0.0], [-2.0, 0.0]])
-    assert np.array_equal(fixed.left, [[-1.0, 1.0]])
-
-
-def test_no_components():
-    fixed = fix_signs(np.zeros((3, 0)), np.zeros((2, 0)))
-    assert fixed.dense().shape == (3, 2)

@@ -5,8 +5,6 @@ import pytest
 
 from mnpca.model.wasserstein import (
     DISCREPANCIES,
-    Spectrum,
-    relaxed,
     spectrum,
     tall_gradient,
     wide_gradient,
@@ -89,9 +87,3 @@ def test_gradient_of_the_objective_with_the_best_signal(rng):
     assert value == pytest.approx(best(q, r))
     np.testing.assert_allclose(2 * q @ row, numerical(lambda m: best(m, r), q), atol=1e-6)
     np.testing.assert_allclose(2 * r @ col, numerical(lambda m: best(q, m), r), atol=1e-6)
-
-
-def test_white_spectrum_minimizes_the_relaxed_objective():
-    value, slope = Spectrum(np.full(4, 30**0.25), np.eye(4)).measure(relaxed, 30)
-    np.testing.assert_allclose(slope, 0, atol=1e-15)
-    assert value == pytest.approx(-4)

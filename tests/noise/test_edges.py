@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy import stats
 
 from mnpca.datasets import chain_precision
+from mnpca.engines.gram import FactorGram
 from mnpca.noise import edges as module
 from mnpca.noise.edges import (
     EdgeTests,
@@ -13,6 +14,7 @@ from mnpca.noise.edges import (
     compare_tests,
     q_values,
     score_edges,
+    score_spread,
     statistic,
 )
 
@@ -85,7 +87,7 @@ def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypa
     assert np.mean(edges) > 0.9
 
 
-def test_q_values_are_of_the_favored_and_of_the_others():
+def test_favored_pairs_have_a_third_of_the_expected_errors():
     p = np.array([1e-6, 1e-3, 1e-3, 0.5])
     z = stats.norm.isf(p / 2)
     tests = EdgeTests(
@@ -100,7 +102,9 @@ def test_q_values_are_of_the_favored_and_of_the_others():
         favored=np.array([False, True, False, True]),
         n_favored=10,
     )
-    np.testing.assert_allclose(tests.q, [1e-6 * 4940, 1e-2, 1.0, 1.0], rtol=1e-4)
+    # One error among the favored counts three, one among the 4940 others one and a half.
+    lists = [1e-6 * 4940 * 1.5, 1e-3 * 10 * 3 / 2]
+    np.testing.assert_allclose(tests.q, [*lists, 1.0, 1.0], rtol=1e-4)
 
 
 def test_pairs_without_neighbors_are_not_favored():
@@ -150,22 +154,38 @@ def test_standard_errors_cover_the_truth():
     assert 0.92 < np.mean(inside) < 0.98
 
 
-def test_agreement_with_the_dense_one_step_estimate(monkeypatch):
+def test_agreement_with_dense_estimates(monkeypatch):
+    """Of an edge: the partial correlation given other neighbors; of another pair: one step."""
     monkeypatch.setattr(module, "REFIT_RATE", 0.0)
     truth = chain_precision(25, 0.5)
     residual = draws(truth, 90, 4)
     tests = score_edges(residual, np.zeros((25, 0)), truth, 90)
     S = residual @ residual.T
     S /= np.sqrt(np.outer(np.diag(S), np.diag(S)))
-    P = _maximum_likelihood(S, truth.toarray() != 0)
+    linked = truth.toarray() != 0
+    P = _maximum_likelihood(S, linked)
     # P in the units in which 2 P - P S P has the diagonal of P.
     N = P / np.diag(P)[:, None]
     T = N @ S @ N.T
     variances = np.diag(T)
-    one_step = (N * variances + (N * variances).T - T) / np.outer(variances, variances)
-    scale = np.sqrt(np.diag(one_step))
-    expected = (-one_step / np.outer(scale, scale))[tests.first, tests.second]
+    expected = T / np.sqrt(np.outer(variances, variances))
+    for i, j in zip(*np.nonzero(np.triu(linked, 1)), strict=True):
+        items = [i, j, *np.setdiff1d(np.flatnonzero(linked[i] | linked[j]), [i, j])]
+        inverse = np.linalg.inv(S[np.ix_(items, items)])
+        expected[i, j] = -inverse[0, 1] / np.sqrt(inverse[0, 0] * inverse[1, 1])
+    expected = expected[tests.first, tests.second]
     np.testing.assert_allclose(tests.partial_correlation, expected, atol=1e-4)
+
+
+def test_false_edges_of_the_first_round_are_not_inflated_in_the_second():
+    """One step from a refit with an edge chosen for its size would overshoot far in the tails."""
+    truth = sp.kron(sp.eye_array(300), np.linalg.inv([[1.0, 0.8], [0.8, 1.0]]), format="csr")
+    beyond = 0
+    for seed in range(5):
+        tests = scored(truth, 70, seed)
+        beyond += np.sum((np.abs(tests.z) > 4.0) & (tests.first // 2 != tests.second // 2))
+    # Expected are 57.
+    assert 35 < beyond < 80
 
 
 def test_an_edge_has_an_observation_less_for_every_neighbor_it_was_fitted_beside():
@@ -254,6 +274,29 @@ def test_correlated_observations_count_for_less():
     tests = score_edges(residual, np.zeros((60, 0)), sp.csr_array(sp.eye_array(60)), 500)
     assert tests.n_observations == pytest.approx(50, rel=0.1)
     assert not (tests.q < 0.01).any()
+
+
+def test_the_spread_of_the_statistics_is_that_of_pairs_without_an_edge():
+    """The limit on squares keeps out edges, and costs little against their mean."""
+    truth = np.eye(100)
+    truth[np.arange(0, 80, 2), np.arange(1, 80, 2)] = -0.6
+    truth = truth + truth.T - np.eye(100)
+    spreads, means = [], []
+    for seed in range(100):
+        white = np.tile(np.random.default_rng(seed).standard_normal((100, 50)), 2)
+        correlated = FactorGram(*2 * [_unit_rows(white)])
+        spreads.append(score_spread(correlated, 100.0, np.zeros(0, int)))
+        i, j = np.triu_indices(100, 1)
+        means.append(np.sqrt(np.mean(statistic(correlated.entries(i, j), 100.0) ** 2)))
+    assert np.mean(spreads) == pytest.approx(np.sqrt(2), rel=0.01)
+    assert np.std(spreads) < 1.2 * np.std(means)
+    linked = FactorGram(*2 * [_unit_rows(draws(truth, 100, 0))])
+    known = np.arange(0, 80, 2) * 101 + 1
+    assert score_spread(linked, 100.0, known) < score_spread(linked, 100.0, known[:0]) < 1.05
+
+
+def _unit_rows(matrix):
+    return matrix / np.linalg.norm(matrix, axis=1)[:, None]
 
 
 def test_the_statistic_is_exact_far_in_the_tails():

@@ -17,13 +17,6 @@ from .reference import (
 )
 
 
-@pytest.fixture(params=["torch", "array_api_strict"])
-def put(request):
-    """Takes a NumPy array to another library."""
-    library = pytest.importorskip(request.param)
-    return lambda array: library.asarray(np.array(array))
-
-
 @pytest.fixture(params=[1, 200])
 def small(request, monkeypatch):
     """Components up to this size come to the processor."""
@@ -38,21 +31,6 @@ def two_components():
     S[7, 7] = 0.25
     order = np.array([3, 0, 6, 2, 5, 1, 4, 7])
     return S[np.ix_(order, order)]
-
-
-@pytest.mark.parametrize(
-    ("S", "alpha", "message"),
-    [
-        (np.ones((2, 3)), 0.1, r"square covariance matrix, got shape \(2, 3\)"),
-        (np.diag([1.0, np.inf]), 0.1, "finite"),
-        (np.diag([1.0, -1.0]), 0.1, "negative diagonal entry, at 1"),
-        (np.eye(2), np.full((2, 2), np.inf), "alpha must be finite"),
-        (np.eye(2), np.ones((1, 3)), r"S's shape \(2, 2\), got \(1, 3\)"),
-    ],
-)
-def test_bad_input_is_named(put, S, alpha, message):
-    with pytest.raises(ValueError, match=message):
-        sparse_precision(put(S), alpha)
 
 
 @pytest.mark.usefixtures("small")

@@ -69,14 +69,6 @@ def test_uncorrelated_variables_leave_no_choice():
     assert_allclose(chosen.result.precision.toarray(), np.diag([1, 1 / 2, 1 / 3]))
 
 
-def test_ebic_finds_the_chain_and_independence():
-    n = 1000
-    chosen = choose_penalty(chain_covariance(30, n, seed=21), n, "ebic")
-    assert np.all(np.diagonal(chosen.result.precision.toarray(), 1) != 0)
-    sample = np.corrcoef(np.random.default_rng(22).standard_normal((30, n)))
-    assert choose_penalty(sample, n, "ebic").result.precision.nnz == 30
-
-
 @pytest.mark.parametrize(
     ("n", "criterion", "message"),
     [

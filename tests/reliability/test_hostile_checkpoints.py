@@ -71,7 +71,7 @@ def rewrite(path, change):
     write_members(path, members(path) | {"document.json": json.dumps(document).encode()})
 
 
-def assert_refused(name, path, match="went on from the checkpoint"):
+def assert_refused(name, path, match="resumed from the checkpoint"):
     with pytest.raises(ModelFileError, match=match) as caught:
         fit(name, resume_from=path)
     assert str(path) in str(caught.value)
@@ -121,7 +121,7 @@ def test_arrays_of_other_shapes(name, checkpoint):
         array = np.load(io.BytesIO(stored[member]))
         stored[member] = npy(np.zeros((3, 2, 2), array.dtype))
     write_members(checkpoint, stored)
-    assert_refused(name, checkpoint, match="went on from the checkpoint|cannot be read")
+    assert_refused(name, checkpoint, match="resumed from the checkpoint|cannot be read")
 
 
 @pytest.mark.parametrize("name", ["MNPCA"], indirect=True)

@@ -9,6 +9,8 @@ import pytest
 from tests.known import KnownNetworks, known_fit
 
 from mnpca import MNPCA
+from mnpca.cli._results import learned_columns
+from mnpca.datasets import make_paper_small
 from mnpca.diagnostics import network_edges
 from mnpca.report import collect, load_content, render, save_content, write_comparison
 from mnpca.report.content import describe_labels, short
@@ -54,6 +56,20 @@ def test_figures_are_the_model_s(document):
     assert document["networks"]["rows"]["n_edges"] == edges
     assert f"{edges:,} pairs of rows" in " ".join(document["story"])
     assert document["scree"]["kept"] == 2
+
+
+def test_what_priors_know_stands_beside_the_loadings():
+    data = make_paper_small(c=8, seed=3, n_samples=150, n_features=100, signal_scale=1.5)
+    model = MNPCA(2, noise="diagonal").fit(data.Y)
+    document = collect(model, data.Y, source="data.csv", seconds=1.0)
+    zero = model.priors_["columns"]["zero"]
+    for rows, component in zip(document["loadings"]["components"], model.components_, strict=True):
+        _, largest, probability = rows[0]
+        at = np.argmax(np.abs(component))
+        assert largest == short(component[at])
+        assert probability == short(zero[at])
+    assert document["scores"]["labels"]["names"] == ["group 1", "group 2", "group 3"]
+    assert learned_columns(model, "columns")["zero_probability"] == zero.tolist()
 
 
 def test_labels_as_groups_values_and_too_many():

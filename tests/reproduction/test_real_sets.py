@@ -1,7 +1,5 @@
 """Real data: reading files, preprocessing, OpenML's place in it, and the messages."""
 
-import gzip
-
 import numpy as np
 import pytest
 from sklearn.utils import Bunch
@@ -25,15 +23,6 @@ def test_rows_with_missing_values_go_and_features_are_scaled(tmp_path):
     assert data.feature_names == ["a", "b"]  # c is constant
     np.testing.assert_allclose(data.X.mean(axis=0), [0, 0], atol=1e-12)
     np.testing.assert_allclose(data.X.std(axis=0), [1, 1], atol=1e-12)
-
-
-def test_unscaled_values_are_those_of_the_file(tmp_path, monkeypatch):
-    with gzip.open(tmp_path / "metabric-sub489.csv.gz", "wt") as stream:
-        stream.write(TEXT)
-    monkeypatch.setenv("MNPCA_DATA", str(tmp_path))
-    with pytest.warns(UserWarning, match="other values"):
-        data = load_real("metabric", standardize=False)
-    np.testing.assert_array_equal(data.X, [[1, 10, 5], [3, 30, 5], [5, 20, 5]])
 
 
 def test_checksum_ignores_the_order_of_rows_only():

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from reproduction.cells import Cell, Outcome
 from reproduction.store import ResultStore
-from reproduction.tables import averages, beside_paper, cell_text, paper_figures, show
+from reproduction.tables import averages, beside_paper, paper_figures, show
 
 
 def test_the_papers_figures_are_complete():
@@ -54,8 +54,3 @@ def test_tables_fit_the_terminal(ours, width, parts):
     assert printed.count("Title") == parts
     show(console, ours, "psnr", "Alone")
     assert "Alone: psnr; mean (sd)" in console.file.getvalue()
-
-
-def test_no_difference_has_no_minus():
-    row = {"mean": 1.0, "sd": np.nan, "paper": 1.001, "difference": -0.001}
-    assert cell_text(row, 2) == "1.00 | 1.00, +0.00"

@@ -159,12 +159,6 @@ def test_low_rank_steps_solve_the_same_problem(data, ridge, monkeypatch):
     np.testing.assert_allclose(by_products.dense(), closed.dense(), atol=1e-7)
 
 
-def test_data_of_lower_rank_than_asked():
-    flat, eye = np.outer(np.arange(1.0, 9.0), np.ones(6)), (np.eye(8), np.eye(6))
-    signal = alternate_least_squares(flat, closed_form(flat, 3), *eye, 0.0)
-    np.testing.assert_allclose(signal.dense(), flat, atol=1e-8)
-
-
 def test_an_unpenalized_diagonal_holds_the_scale():
     """The free problem has no minimum: B would lose its penalty as A grows without edges."""
     data = make_paper_small(8, 0, n_samples=120, n_features=80, density=0.02)
@@ -258,19 +252,6 @@ def test_the_objective_is_the_mean_over_the_matrices():
     # The loadings' ridge counts once for all matrices, not once for each.
     again = 0.3 * np.vdot(right, iterate.col_precision @ right) / (6 * 5) * (1 - 1 / 4)
     assert iterate.value(Y, penalty) == pytest.approx(np.mean(parts) - again)
-
-
-def test_the_order_of_matrices_rows_and_columns_does_not_matter():
-    data = make_several_matrices(6, 9, 7, 1, random_state=4)
-    rng = np.random.default_rng(0)
-    a, b, c = (rng.permutation(size) for size in data.Y.shape)
-    options = {"tol": 1e-7, "n_matrices": 6, "start": "svd"}
-    fit = fit_likelihood(stacked(data), 1, Penalty(0.1, 0.1), **options)
-    moved = np.ascontiguousarray(data.Y[a][:, b][:, :, c]).reshape(-1, 7)
-    other = fit_likelihood(moved, 1, Penalty(0.1, 0.1), **options)
-    assert other.history[-1] == pytest.approx(fit.history[-1], abs=1e-5)
-    expected = fit.row_precision.toarray()[np.ix_(b, b)]
-    np.testing.assert_allclose(other.row_precision.toarray(), expected, atol=1e-2)
 
 
 def test_a_matrix_repeated_is_fitted_as_the_matrix():

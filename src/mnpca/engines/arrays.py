@@ -118,9 +118,13 @@ def to_numpy(array: Array) -> np.ndarray:
 
 
 def on_host(value: Any) -> Any:
-    """Return an array, or a named tuple of such, in NumPy's float64; anything else as it is."""
+    """Return an array, or a container of such, in NumPy's float64; anything else as it is."""
     if hasattr(value, "_fields"):
         return type(value)(*(on_host(each) for each in value))
+    if type(value) is dict:
+        return {name: on_host(each) for name, each in value.items()}
+    if type(value) is list:
+        return [on_host(each) for each in value]
     return to_numpy(value).astype(np.float64) if is_foreign_array(value) else value
 
 

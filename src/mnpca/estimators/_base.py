@@ -20,7 +20,7 @@ from mnpca.estimators._array_api import (
     project,
     training_moments,
 )
-from mnpca.estimators._edges import noise_graph
+from mnpca.estimators._edges import NetworksMixin
 from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import (
     Accepts,
@@ -44,7 +44,7 @@ from mnpca.model.rows import (
 
 
 class MatrixNormalEstimator(
-    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    SaveMixin, NetworksMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """The shared face of the estimators of Y = mean + X W' + E, E ~ MN(inv A, inv B).
 
@@ -221,7 +221,7 @@ class MatrixNormalEstimator(
         return low_rank_blocks(*low_rank, chunks, function)
 
     def score_samples(self, X: Any) -> Any:
-        """Log-likelihood of each row, seen as a new one.
+        """Log-likelihood of each row, taken as a new one.
 
         Returns
         -------
@@ -275,19 +275,3 @@ class MatrixNormalEstimator(
         the identity for B these are the shares of PCA.
         """
         return self.explained_variance_ / self._row_distribution().total_variance()
-
-    def noise_graph(self, side: str = "columns") -> Any:
-        """Return a noise network as a networkx graph.
-
-        Parameters
-        ----------
-        side : {"rows", "columns"}, default="columns"
-            Samples or features.
-
-        Returns
-        -------
-        networkx.Graph
-            Nodes carry the names of the samples or features (their numbers where the data had
-            none); edges carry ``precision`` and ``partial_correlation``.
-        """
-        return noise_graph(self, side)

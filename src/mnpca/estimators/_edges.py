@@ -35,9 +35,16 @@ def _retyped(value: Any, integers: str, floats: str) -> Any:
     return value.astype({"i": integers, "f": floats}[kind]) if kind in ("i", "f") else value
 
 
+def _named(model: Any, side: Any) -> Any:
+    """Return the name of axis 0 or 1 of a matrix; axes of a tensor have numbers."""
+    is_number = isinstance(side, Integral) and side in (0, 1)
+    return SIDES[side] if is_number and not hasattr(model, "precisions_") else side
+
+
 def side_precision(model: Any, side: Any) -> Any:
     """Return the precision matrix of ``"rows"`` or ``"columns"``; of a tensor, of an axis."""
     check_is_fitted(model)
+    side = _named(model, side)
     if hasattr(model, "precisions_"):
         last = len(model.precisions_) - 1
         if not isinstance(side, Integral) or not -last - 1 <= int(side) <= last:
@@ -63,8 +70,8 @@ def item_names(model: Any, side: Any) -> list[str]:
     >>> mnpca.diagnostics.item_names(model, "columns")[:3]
     ['0', '1', '2']
     """
-    attribute = {"rows": "sample_names_in_", "columns": "feature_names_in_"}.get(side, "")
-    names = getattr(model, attribute, None)
+    attributes = {"rows": "sample_names_in_", "columns": "feature_names_in_"}
+    names = getattr(model, attributes.get(_named(model, side), ""), None)
     if names is None:
         names = range(side_precision(model, side).shape[0])
     return [str(name) for name in names]
@@ -73,9 +80,12 @@ def item_names(model: Any, side: Any) -> list[str]:
 def side_tests(model: Any, side: Any) -> EdgeTests:
     """Return the edge tests of one side of a fitted model, or say why it has none."""
     check_is_fitted(model)
+    side = _named(model, side)
     if side not in SIDES:
         raise ValueError(f'side must be "rows" or "columns", got {side!r}.')
     tests = getattr(model, "edge_tests_", None)
+    if not hasattr(model, "edges"):
+        raise ValueError(f"{type(model).__name__} tests no edges; MNPCA and SparsePrecision do.")
     if tests is None:
         raise ValueError(
             f"This {type(model).__name__} has no tests of its edges: it was fitted to sparse data, "
@@ -142,6 +152,30 @@ def noise_graph(model: Any, side: Any, *, fdr: float | None = None) -> Any:
     return graph
 
 
+class NetworksMixin:
+    """Adds the networks of the noise as graphs to an estimator."""
+
+    def noise_graph(self, side: Any = "columns", *, fdr: float | None = None) -> Any:
+        """Return a noise network as a networkx graph.
+
+        Parameters
+        ----------
+        side : {"rows", "columns"} or int, default="columns"
+            Samples or features, or the number of an axis: 0 are the rows of a matrix.
+        fdr : float, default=None
+            False discovery rate of a network of tested edges, for a model that has `edges`. None
+            is the network that the fit whitens the noise with.
+
+        Returns
+        -------
+        networkx.Graph
+            Nodes carry the names of the samples or features (their numbers where the data had
+            none). Edges carry ``precision`` and ``partial_correlation``; with `fdr` the values
+            that `edges` lists.
+        """
+        return noise_graph(self, side, fdr=fdr)
+
+
 class EdgesMixin:
     """Adds edges with an error rate to an estimator that keeps `edge_tests_`."""
 
@@ -164,31 +198,11 @@ class EdgesMixin:
             A row per edge, the surest first: ``name_1``, ``name_2``; ``node_1``, ``node_2``, the
             positions; ``partial_correlation``, de-biased, with its ``standard_error``; ``z``,
             standard normal without an edge; ``p``; ``q``, the smallest `fdr` that lists the
-            edge. The q-values of pairs whose plain correlation speaks for an edge too are found
-            among these alone, so they are smaller than others of the same p. A NumPy record
-            array with these fields where pandas is not installed.
+            edge. A third of the errors is kept for the pairs whose plain correlation speaks
+            for an edge too, so their q is smaller than that of others with the same p. A NumPy
+            record array with these fields where pandas is not installed.
         """
         return edge_table(self, side, fdr)
-
-    def noise_graph(self, side: Any = "columns", *, fdr: float | None = None) -> Any:
-        """Return a noise network as a networkx graph.
-
-        Parameters
-        ----------
-        side : {"rows", "columns"}, default="columns"
-            Samples or features.
-        fdr : float, default=None
-            False discovery rate of a network of tested edges, see `edges`. None is the network
-            that the fit whitens the noise with.
-
-        Returns
-        -------
-        networkx.Graph
-            Nodes carry the names of the samples or features (their numbers where the data had
-            none). Edges carry ``precision`` and ``partial_correlation``; with `fdr` the values
-            that `edges` lists.
-        """
-        return noise_graph(self, side, fdr=fdr)
 
 
 def edge_stability(

@@ -1,4 +1,4 @@
-"""Running fits and their files: progress, checkpoints to go on from, and models."""
+"""Fits that report and can be resumed, and the files of fits: checkpoints and models."""
 
 import contextlib
 import inspect
@@ -153,7 +153,11 @@ def load(path: PathLike) -> Any:
         if kind not in MODELS:
             raise ModelFileError(f"{kind!r} is not a model of this version")
         model_class = _CLASSES[kind]
-        params, attributes = (_present_names(kind, each) for each in (params, attributes))
+        renamed, dropped = RENAMED.get(kind, {}), DROPPED.get(kind, ())
+        params, attributes = (
+            {renamed.get(name, name): value for name, value in each.items() if name not in dropped}
+            for each in (params, attributes)
+        )
         _check_names(model_class, params, attributes)
         model = model_class(**params)
         if "missing" in inspect.signature(model_class).parameters:
@@ -166,12 +170,6 @@ def load(path: PathLike) -> Any:
             f"{name!r} cannot be read: it does not describe a fitted model ({error})."
         ) from error
     return model
-
-
-def _present_names(kind: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Return values from a file under the names of this version."""
-    renamed, dropped = RENAMED.get(kind, {}), DROPPED.get(kind, ())
-    return {renamed.get(name, name): v for name, v in values.items() if name not in dropped}
 
 
 def _check_names(model_class: type, params: dict[str, Any], attributes: dict[str, Any]) -> None:
@@ -222,7 +220,7 @@ def reported(
             result = solver(X, ..., report=report, resume=resume)
 
     where X is the validated data, `report` a `mnpca.solvers.progress.Report` and `resume` the
-    state to go on from, or None.
+    state to resume from, or None.
     """
     resume = writer = None
     if checkpoint is not None or resume_from is not None:
@@ -256,14 +254,14 @@ def reported(
         if resume is None or isinstance(error, NOT_ITS_FAULT) or error in raised_here:
             raise
         raise ModelFileError(
-            f"The fit that went on from the checkpoint {os.fspath(resume_from or '')!r} failed "
+            f"The fit resumed from the checkpoint {os.fspath(resume_from or '')!r} failed "
             f"({type(error).__name__}: {error}). If it succeeds without resume_from, the "
             "checkpoint is altered or of another version of mnpca."
         ) from error
 
 
 def _fit_identity(estimator: Any, X: Any) -> dict[str, Any]:
-    """Return what must agree between a checkpoint and the fit that goes on from it."""
+    """Return what must agree between a checkpoint and the fit that is resumed from it."""
     params = estimator.get_params(deep=False)
     outside = is_foreign_array(X) or reads_in_blocks(X)
     return {
@@ -320,7 +318,7 @@ class ReportingEstimator(SaveMixin):
         checkpoint : path-like, default=None
             File in which the state of the fit is kept.
         resume_from : path-like, default=None
-            Checkpoint of the same fit to go on from.
+            Checkpoint of the same fit to resume from.
 
         Returns
         -------
@@ -407,7 +405,7 @@ def _read_checkpoint(path: PathLike, identity: dict[str, Any]) -> State:
 
 
 def _is_identity(stored: Any) -> bool:
-    """Tell whether a value from a file has the form of `_fit_identity`."""
+    """Whether a value from a file has the form of `_fit_identity`."""
     if not (isinstance(stored, dict) and stored.keys() == {"class", "params", "data"}):
         return False
     params = stored["params"]
@@ -418,12 +416,12 @@ def _is_identity(stored: Any) -> bool:
 
 
 def _explain(interrupt: KeyboardInterrupt, writer: "CheckpointWriter") -> None:
-    """Say in the interrupt's notes what was kept and how to go on."""
+    """Add to the interrupt what was kept and how to resume."""
     if writer.last is None:
         interrupt.add_note("The fit was interrupted before its first checkpoint.")
         return
     interrupt.add_note(
         f"The fit was interrupted; its state at {writer.last.stage!r}, iteration "
-        f"{writer.last.iteration}, is kept. Go on with "
+        f"{writer.last.iteration}, is kept. Resume with "
         f"fit(X, checkpoint={writer.path!r}, resume_from={writer.path!r})."
     )

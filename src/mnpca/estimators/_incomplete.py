@@ -139,7 +139,7 @@ class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
         return self._scores_as_given(scores[:, : self.n_components_], n_matrices)
 
     def score_samples(self, X: Any, *, row_covariates: Any = None) -> Any:
-        """Log-likelihood of each row, seen as a new one; of its observed cells.
+        """Log-likelihood of each row, taken as a new one, from its observed cells.
 
         Parameters are those of `transform`.
 
@@ -199,7 +199,7 @@ class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
         return (filled, unstack(np.sqrt(variances), n_matrices)) if return_std else filled
 
     def _as_complete(self, rows: Any, row_covariates: Any) -> bool:
-        """Tell whether checked rows have neither covariates nor missing values."""
+        """Whether checked rows have neither covariates nor missing values."""
         covariates = (row_covariates, self.row_covariates_mean_, self.col_covariates_)
         if any(each is not None for each in covariates):
             return False

@@ -90,7 +90,7 @@ def _validated(estimator: Any, X: Any, accepts: Accepts, **options: Any) -> Any:
 
 
 def _stays_outside_memory(X: Any, accepts: Accepts) -> bool:
-    """Tell whether X is read in blocks; a mapped file with missing values is not."""
+    """Whether X is read in blocks; a mapped file with missing values is not."""
     if not (accepts.blocks and reads_in_blocks(X)):
         return False
     if is_dask(X) or not accepts.missing:
@@ -185,7 +185,7 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _is_time(dtype: Any) -> bool:
-    """Tell whether a column's type is a time or a span of it, in pandas or polars."""
+    """Whether a column's type is a time or a span of it, in pandas or polars."""
     temporal = getattr(dtype, "is_temporal", None)
     if temporal is not None:
         return temporal()

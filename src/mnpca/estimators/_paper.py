@@ -1,20 +1,19 @@
 """What the estimators of the paper's algorithms share: one solver for complete matrices."""
 
+import warnings
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from mnpca._typing import FloatArray
-from mnpca.engines import engine_for
-from mnpca.engines.arrays import astype, namespace, to_numpy
 from mnpca.estimators._incomplete import NoiseEstimator
-from mnpca.model.sparse_data import CenteredSparse
+from mnpca.model.sparse_data import centered
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.missing import Incomplete
-from mnpca.solvers.missing.refit import fit_incomplete
+from mnpca.solvers.missing.refit import Solve, fit_incomplete
 from mnpca.solvers.missing.start import column_fill, first_guess
 from mnpca.solvers.progress import Report, State
 
@@ -23,11 +22,15 @@ class PaperEstimator(NoiseEstimator):
     """An estimator whose solver takes a complete, centered matrix.
 
     A subclass has ``_solver(data, rank)``, which settles what depends on the data, such as
-    penalties, and returns a `mnpca.solvers.missing.refit.Solve`; and ``_warn_unless_converged()``.
+    penalties, and returns a `mnpca.solvers.missing.refit.Solve`; and ``_unconverged()``, which says
+    what a fit that did not converge lacks, and the remedy.
     """
 
     n_components: int | str
     center: bool
+    max_iter: int
+    _solver: Callable[..., Solve]
+    _unconverged: Callable[[], str]
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
         **NoiseEstimator._parameter_constraints,
@@ -38,7 +41,7 @@ class PaperEstimator(NoiseEstimator):
     def _estimate(
         self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
     ) -> None:
-        data, mean = self._centered(X if problem is None else column_fill(problem))
+        data, mean = centered(X if problem is None else column_fill(problem), self.center)
         rank = choose_rank(self.n_components, data)
         if problem is None:
             solution = self._solver(data, rank)(data, report, resume)
@@ -49,7 +52,7 @@ class PaperEstimator(NoiseEstimator):
                 problem,
                 guess,
                 rank,
-                self._solver(self._centered(guess)[0], rank),
+                self._solver(centered(guess, self.center)[0], rank),
                 center=self.center,
                 ridge=getattr(self, "ridge", 0.0),
                 report=report,
@@ -60,7 +63,9 @@ class PaperEstimator(NoiseEstimator):
         self.objective_history_ = np.array(solution.history)
         self.n_iter_ = len(solution.history) - 1
         self.converged_ = solution.converged
-        self._warn_unless_converged()
+        if not self.converged_:
+            text = f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations"
+            warnings.warn(f"{text}{self._unconverged()}", ConvergenceWarning, stacklevel=3)
         self._store_fit(
             X,
             mean=mean,
@@ -70,14 +75,3 @@ class PaperEstimator(NoiseEstimator):
             row_precision=solution.row_precision,
             col_precision=solution.col_precision,
         )
-
-    def _centered(self, data: Any) -> tuple[Any, FloatArray]:
-        """Return the matrix less its mean row, and that row."""
-        if sp.issparse(data):
-            mean = engine_for(data).column_means() if self.center else np.zeros(data.shape[1])
-            return CenteredSparse(sp.csr_array(data, dtype=np.float64), mean), mean
-        data = astype(data, "float64")
-        if not self.center:
-            return data, np.zeros(data.shape[1])
-        mean = namespace(data).mean(data, axis=0)
-        return data - mean[None, :], to_numpy(mean)

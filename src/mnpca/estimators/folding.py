@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca._typing import FloatArray
 from mnpca.estimators._axes import AxesEstimator
-from mnpca.estimators._edges import noise_graph
 from mnpca.estimators._input import representable, stack, unstack
 from mnpca.solvers.tensor.fit import TensorFit, fit_tensor
 
@@ -165,10 +164,6 @@ class DimensionFoldingPCA(AxesEstimator):
         """Return the estimated signal of the training matrices, mean included."""
         check_is_fitted(self)
         return self.inverse_transform(self.cores_)
-
-    def noise_graph(self, side: str = "columns") -> Any:
-        """Return the noise network among ``"rows"`` or ``"columns"`` as a networkx graph."""
-        return noise_graph(self, side)
 
 
 def _matrices(X: Any) -> Any:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from mnpca._typing import FloatArray, RandomState
+from mnpca._typing import RandomState
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._input import Accepts, seed_of
 from mnpca.model.gpca import DENSE_LIMIT, DEPTH, OVERSAMPLING, GpcaSolver, gpca
@@ -56,10 +56,11 @@ class GeneralizedPCA(MatrixNormalEstimator):
     solver : {"auto", "factor", "krylov", "power"}, default="auto"
         "factor" takes the SVD of the data multiplied by factors of the metrics. "krylov" needs
         products with X and the metrics only: for large sparse X, for operators, and for few
-        components of large data. "power" is the generalized power method, one component at a
-        time. "auto" takes the first or the second.
+        components of large data. "power" is the generalized power method, for all components at
+        once: it needs a fifth of the memory of "krylov" and more rounds. "auto" takes the first or
+        the second.
     max_iter : int, default=1000
-        Largest number of rounds (krylov), or of iterations per component (power).
+        Largest number of rounds of the iterative solvers.
     tol : float, default=1e-12
         Relative accuracy of the iterative solvers.
     random_state : int, RandomState instance or None, default=None
@@ -158,10 +159,8 @@ class GeneralizedPCA(MatrixNormalEstimator):
         """
         X = self._training_matrix(X)
         n, p = X.shape
-        mean = _column_means(X) if self.center else np.zeros(p)
         share = self.n_components if isinstance(self.n_components, float) else None
-        data = X if sp.issparse(X) else X.astype(np.float64, copy=False)
-        data = centered(data, mean) if self.center else data
+        data, mean = centered(X, self.center)
         rank = choose_rank(None if share else self.n_components, data)
         row_metric = as_metric(_made_from(X, self.row_metric), n, "row_metric")
         col_metric = as_metric(_made_from(X.T, self.col_metric), p, "col_metric")
@@ -195,7 +194,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
         return self
 
     def score_samples(self, X: Any) -> Any:
-        """Log-likelihood of each row, seen as a new one.
+        """Log-likelihood of each row, taken as a new one.
 
         Needs a positive definite `col_metric` that is not a LinearOperator: others are no inverse
         covariance.
@@ -238,10 +237,6 @@ class GeneralizedPCA(MatrixNormalEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-def _column_means(X: Any) -> FloatArray:
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def _made_from(items: Any, metric: Any) -> Any:

@@ -1,11 +1,9 @@
 """MN-PCA by penalized likelihood, as a scikit-learn estimator."""
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -183,14 +181,9 @@ class LikelihoodMNPCA(PaperEstimator):
 
         return solve
 
-    def _warn_unless_converged(self) -> None:
-        if self.converged_:
-            return
+    def _unconverged(self) -> str:
         change = self.objective_history_[-2] - self.objective_history_[-1]
-        warnings.warn(
-            f"LikelihoodMNPCA did not converge in max_iter={self.max_iter} iterations: the last "
-            f"one lowered the objective by {change:.3g}, more than tol={self.tol:g} allows. "
-            "Increase max_iter or tol, or the penalties alpha_row and alpha_col.",
-            ConvergenceWarning,
-            stacklevel=4,
+        return (
+            f": the last one lowered the objective by {change:.3g}, more than tol={self.tol:g} "
+            "allows. Increase max_iter or tol, or the penalties alpha_row and alpha_col."
         )

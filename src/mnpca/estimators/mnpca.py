@@ -59,11 +59,13 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         then `components_` is empty, `transform` returns an array without columns, and `denoise`
         returns the mean. The noise does not depend on this number: the model is fitted with the
         components that it needs, `n_signal_` of them, and the leading ones are shown, so that the
-        components of `MNPCA(2)` are the first two of `MNPCA(5)`. Where more are asked for than
-        the evidence finds, the model is fitted with that many; as many as X has rows or columns
-        would leave no noise: one fewer is fitted, with a warning. A share between 0 and 1 shows
-        the fewest leading components with at least this share of the sum of squares of all
-        `n_signal_` singular values; X must then be complete and without covariates.
+        components of `MNPCA(2)` are the first two of `MNPCA(5)`. Networks may explain what could
+        be components, too. Where more are asked for than the evidence finds, the best model counts
+        in which so many stand above the noise; where there is none, all models are fitted with
+        that many. As many as X has rows or columns would leave no noise: one fewer is fitted,
+        with a warning. A share between 0 and 1 shows the fewest leading components with at least
+        this share of the sum of squares of all `n_signal_` singular values; X must then be
+        complete and without covariates.
     noise : {"auto", "graph", "diagonal", "identity"} or a pair of these, default="auto"
         Structure of the noise on both sides, or on the side of the rows and of the columns: a
         network, unequal variances, equal variances, or what the evidence prefers; see `noise_`.
@@ -119,8 +121,8 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         For ``"rows"`` and ``"columns"``: the ``family`` of the learned prior ("gaussian", "scales"
         or "groups"), ``groups`` (probability of every group for every row or column, None
         where there are no groups that can be told apart) and ``zero`` (probability that a row or
-        column has next to no part in the signal, less than a fifth of the usual; None except
-        where the family is "scales").
+        column has next to no part in the signal, less than a fifth of the usual; None where no
+        part of the prior is that small).
     choice_ : str
         Why the model has so many components, and what its noise was compared with.
     outliers_ : ndarray of bool of shape (n_samples, n_features) or None
@@ -245,7 +247,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             "resume": resume,
         }
         self.predictions_ = None
-        with worker_threads(self._threads()):
+        with worker_threads(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
             if problem is None:
                 chosen = choose_model(X, n_components, settings, **options)
             else:
@@ -288,9 +290,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
                 *(side["why"] for side in self.noise_.values()),
             ]
         )
-        self.outliers_ = chosen.outliers
-        if chosen.outliers is not None:
-            self.outliers_ = self._as_fitted(chosen.outliers)
+        self.outliers_ = None if chosen.outliers is None else self._as_fitted(chosen.outliers)
         change = fit.last_change
         self.converged_ = fit.converged or change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
@@ -345,9 +345,6 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         else:
             tests = EdgeTests.none(fit.row_noise.base.size), EdgeTests.none(fit.col_noise.base.size)
         return dict(zip(("rows", "columns"), map(stored, tests), strict=True))
-
-    def _threads(self) -> int | None:
-        return None if self.n_jobs is None else effective_n_jobs(self.n_jobs)
 
     def _rank(self, shape: tuple[int, ...], *, incomplete: bool) -> Any:
         """Return the number of components; as many as columns would leave no noise."""

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mnpca._typing import FloatArray
-from mnpca.estimators._edges import EdgesMixin, stored
+from mnpca.estimators._edges import EdgesMixin, NetworksMixin, stored
 from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import Accepts, checked_rows, representable, training_matrix
 from mnpca.model.sparse import logdet
@@ -18,7 +18,7 @@ from mnpca.precision import choose_penalty, sparse_precision
 
 
 @dataclass(eq=False, repr=False)
-class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
+class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
     """Sparse inverse covariance of Gaussian samples (the graphical lasso).
 
     Minimizes ``-logdet(T) + tr(S T) + alpha sum_{i != j} |T_ij|``, S the covariance of the
@@ -179,17 +179,15 @@ class SparsePrecision(EdgesMixin, SaveMixin, BaseEstimator):
         """
         X = checked_rows(self, X, Accepts())[0]
         centered = X.astype(np.float64, copy=False) - self.location_
-        distance = representable(np.float64, _squared_lengths, centered, self.precision_)
+        distance = representable(
+            np.float64, lambda rows: np.einsum("ij,ij->i", rows @ self.precision_, rows), centered
+        )
         constant = X.shape[1] * np.log(2.0 * np.pi) - logdet(self.precision_)
         return -0.5 * (distance + constant)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per row of held-out rows."""
         return float(np.mean(self.score_samples(X)))
-
-
-def _squared_lengths(rows: Any, precision: Any) -> FloatArray:
-    return np.einsum("ij,ij->i", rows @ precision, rows)
 
 
 def _check_variances(covariance: FloatArray, X: Any) -> None:

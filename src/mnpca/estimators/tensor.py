@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca._typing import FloatArray, RandomState
 from mnpca.estimators._axes import AxesEstimator
-from mnpca.estimators._edges import noise_graph
 from mnpca.estimators._input import check_scores, representable, seed_of
 from mnpca.solvers.tensor.fit import TensorFit, fit_matrix, fit_tensor
 from mnpca.solvers.tensor.tucker import Tucker, mapped, unfold
@@ -182,19 +181,3 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         """Return the estimated signal of the training array, mean included."""
         check_is_fitted(self)
         return Tucker(self.core_, tuple(self.factors_), self.mean_).dense()
-
-    def noise_graph(self, axis: int) -> Any:
-        """Return the noise network of one axis as a networkx graph.
-
-        Parameters
-        ----------
-        axis : int
-            Number of the axis, from 0.
-
-        Returns
-        -------
-        networkx.Graph
-            Nodes are positions on the axis; edges carry ``precision`` and
-            ``partial_correlation``.
-        """
-        return noise_graph(self, axis)

@@ -1,11 +1,9 @@
 """MN-PCA by the Wasserstein distance to white noise, as a scikit-learn estimator."""
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from mnpca.estimators._input import Accepts
@@ -149,17 +147,10 @@ class WassersteinMNPCA(PaperEstimator):
                     'precision is not determined. Use a small one, or method="gradient".'
                 )
 
-    def _warn_unless_converged(self) -> None:
-        if self.converged_:
-            return
+    def _unconverged(self) -> str:
         remedy = (
             "Increase max_iter or tol, or the penalties alpha_row and alpha_col."
             if self.method == "convex"
             else 'Increase max_iter, scale X to noise of unit variance, or use method="convex".'
         )
-        warnings.warn(
-            f"WassersteinMNPCA did not converge in max_iter={self.max_iter} iterations of method "
-            f'"{self.method}": the objective is still changing. {remedy}',
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+        return f' of method "{self.method}": the objective is still changing. {remedy}'

@@ -13,6 +13,8 @@ from mnpca._typing import BoolArray, FloatArray, Precision
 from mnpca.model.metric import Metric
 from mnpca.model.sparse import blocks
 
+#: Steps of conjugate gradients, at most.
+MOST_STEPS = 500
 #: Conditional variances are kept below this multiple of those given all other cells.
 LARGEST_INFLATION = 20.0
 
@@ -35,7 +37,7 @@ class MissingNoise:
 
     @property
     def independent(self) -> bool:
-        """Tell whether neither side has a network, so that observed cells tell nothing."""
+        """Whether neither side has a network; observed cells then carry no information."""
         n, p = self.missing.shape
         return bool(self.row_precision.nnz <= n and self.col_precision.nnz <= p)
 
@@ -45,7 +47,6 @@ class MissingNoise:
         start: FloatArray | None = None,
         *,
         tol: float = 1e-3,
-        max_iter: int = 500,
     ) -> FloatArray:
         """Return the conditional mean of every missing cell, given the noise of the observed ones.
 
@@ -60,7 +61,7 @@ class MissingNoise:
         root = np.sqrt(self._weights)
         scaled = LinearOperator((size, size), lambda x: self._times(x / root) / root, dtype=float)
         begin = None if start is None else start * root
-        cells, _ = cg(scaled, pull / root, begin, rtol=tol, maxiter=max_iter)
+        cells, _ = cg(scaled, pull / root, begin, rtol=tol, maxiter=MOST_STEPS)
         return np.asarray(cells / root)
 
     def draw(self, residual: FloatArray, noise: FloatArray, *, tol: float = 1e-3) -> FloatArray:

@@ -32,7 +32,7 @@ class Covariates:
 
     @property
     def any(self) -> bool:
-        """Tell whether there is a covariate at all."""
+        """Whether there is a covariate at all."""
         return bool(self.row.shape[1] + self.col.shape[1] > 0)
 
     def nothing(self) -> Effects:

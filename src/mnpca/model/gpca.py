@@ -12,7 +12,7 @@ from mnpca.model.metric import Metric, not_semi_definite, orthonormalize
 
 GpcaSolver: TypeAlias = Literal["auto", "factor", "krylov", "power"]
 Data: TypeAlias = Any
-"""A dense or sparse array, or a `mnpca.model.sparse_data.CenteredSparse`."""
+"""A dense or sparse array, or a `mnpca.model.sparse_data.SparseLess`."""
 
 # Above this many rows and columns, few components are found faster by products.
 DENSE_LIMIT = 500
@@ -60,11 +60,12 @@ def gpca(
 ) -> Gpca:
     """Minimize ``tr((Y - U D V') B (Y - U D V')' A)`` with ``U'AU = I``, ``V'BV = I``, ``D >= 0``.
 
-    Where a metric is only semi-definite, the part of U (V) that it does not see follows from the
+    Where a metric is only semi-definite, the part of U (V) in its null space follows from the
     other factor, ``U = Y B V / d`` and ``V = Y' A U / d``. The solver "factor" takes the SVD of Fa'
     Y Fb with A = Fa Fa', B = Fb Fb'; "krylov" makes block Krylov iterations in the two metrics;
-    "power" is the generalized power method, one component after the other (Allen, Grosenick and
-    Taylor 2014); "auto" takes the first for dense arrays of moderate size, else the second.
+    "power" makes them as shallow as can be, which is the generalized power method (Allen,
+    Grosenick and Taylor 2014) for all components at once; "auto" takes the first for dense arrays
+    of moderate size, else the second.
 
     Arrays of another library, with dense positive definite metrics, are factored where they live;
     the outcome is thin and in the host's memory.
@@ -76,9 +77,8 @@ def gpca(
         solver = "factor" if small else "krylov"
     if solver == "factor":
         return _by_factors(data, n_components, row_metric, col_metric)
-    if solver == "krylov":
-        return _by_krylov(data, n_components, row_metric, col_metric, tol, max_iter, seed)
-    return _by_power(data, n_components, row_metric, col_metric, tol, max_iter, seed)
+    depth = 1 if solver == "power" else DEPTH
+    return _by_krylov(data, n_components, row_metric, col_metric, depth, tol, max_iter, seed)
 
 
 def truncated_svd(data: Data, n_components: int) -> Gpca:
@@ -141,7 +141,14 @@ def _foreign_root(metric: Metric) -> Array | None:
 
 
 def _by_krylov(
-    data: Data, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
+    data: Data,
+    k: int,
+    row: Metric,
+    col: Metric,
+    depth: int,
+    tol: float,
+    max_iter: int,
+    seed: int,
 ) -> Gpca:
     """Rayleigh-Ritz on the spaces V, Y'AYB V, ..., restarted from the best vectors so far."""
     width = min(k + OVERSAMPLING, min(data.shape))
@@ -150,7 +157,7 @@ def _by_krylov(
     n_iter, converged, values, error = 0, False, np.zeros(k), np.inf
     while not converged and n_iter < max_iter:
         n_iter += 1
-        basis = _krylov_basis(data, right, row, col)
+        basis = _krylov_basis(data, right, row, col, depth)
         images = data @ col.apply(basis)
         left = orthonormalize(images, row)
         u, ritz, vt = np.linalg.svd(left.T @ row.apply(images), full_matrices=False)
@@ -161,11 +168,11 @@ def _by_krylov(
         previous_error, error = error, size
         moved = np.abs(values - previous).max()
         # Rounding may keep the residual above a very small tol; then neither it nor the values
-        # go on falling.
+        # keep falling.
         limit = values.max(initial=0.0)
-        settled = moved <= 100 * np.finfo(float).eps * limit and error > previous_error / 2
+        settled = moved <= 100 * np.finfo(float).eps * limit and error >= previous_error
         converged = bool(error <= tol * limit or settled)
-    # Fill in what semi-definite metrics do not see, and components that the data lack.
+    # Fill in the null directions of semi-definite metrics, and components that the data lack.
     left, right = _pad(left, k), _pad(right[:, :k], k)
     seen = values > SMALLEST * values.max(initial=0.0)
     left[:, seen] = data @ col.apply(right[:, seen]) / values[seen]
@@ -174,10 +181,12 @@ def _by_krylov(
     return _signed(left, values, right, n_iter, converged)
 
 
-def _krylov_basis(data: Data, block: FloatArray, row: Metric, col: Metric) -> FloatArray:
+def _krylov_basis(
+    data: Data, block: FloatArray, row: Metric, col: Metric, depth: int
+) -> FloatArray:
     """Basis, orthonormal in B, of a block and of its images under Y'AYB and its powers."""
     basis = block
-    for _ in range(DEPTH):
+    for _ in range(depth):
         block = data.T @ row.apply(data @ col.apply(block))
         block = orthonormalize(block, col, against=basis)
         basis = np.column_stack([basis, block])
@@ -185,49 +194,6 @@ def _krylov_basis(data: Data, block: FloatArray, row: Metric, col: Metric) -> Fl
             break
     # In a metric of large condition, rounding leaves the later blocks oblique to the earlier ones.
     return basis if col.is_identity else orthonormalize(basis, col)
-
-
-def _by_power(
-    data: Data, k: int, row: Metric, col: Metric, tol: float, max_iter: int, seed: int
-) -> Gpca:
-    """One component after the other, each on what the earlier ones leave.
-
-    ``u = Y B v / |Y B v|_A``, ``v = Y' A u / |Y' A u|_B``, Y less the components found.
-    """
-    tiny = np.finfo(float).tiny
-    n, p = data.shape
-    left, values, right = np.zeros((n, k)), np.zeros(k), np.zeros((p, k))
-    starts = np.random.default_rng(seed).standard_normal((p, k))
-    most, converged = 1, True
-    for j in range(k):
-        u, v = np.zeros((n, 1)), starts[:, [j]]
-        v = v / max(_norm(v, col), tiny)
-        done, n_iter = False, 0
-        while not done and n_iter < max_iter:
-            n_iter += 1
-            old_u, old_v = u, v
-            weighted = col.apply(v)
-            u = data @ weighted - left @ (values[:, None] * (right.T @ weighted))
-            size = _norm(u, row)
-            if size <= 1e-14 * values.max(initial=0.0) or size == 0.0:  # the data hold no more
-                u, size, v, done = np.zeros_like(u), 0.0, np.zeros_like(v), True
-                break
-            u = u / size
-            weighted = row.apply(u)
-            v = data.T @ weighted - right @ (values[:, None] * (left.T @ weighted))
-            size = _norm(v, col)
-            v = v / max(size, tiny)
-            done = _norm(u - old_u, row) <= tol and _norm(v - old_v, col) <= tol
-        left[:, [j]], values[j], right[:, [j]] = u, size, v
-        most, converged = max(most, n_iter), converged and done
-    return _signed(left, values, right, most, converged)
-
-
-def _norm(x: FloatArray, metric: Metric) -> float:
-    square = float(np.sum(x * metric.apply(x)))
-    if square < -1e-8 * float(np.sum(x * x)):
-        raise not_semi_definite(metric.name)
-    return float(np.sqrt(max(square, 0.0)))
 
 
 def _pad(x: FloatArray, k: int) -> FloatArray:

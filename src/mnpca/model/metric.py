@@ -64,7 +64,7 @@ class Root:
 class Metric:
     """A symmetric positive semi-definite matrix M of which products are known.
 
-    A 1-D array is a diagonal, None the identity. The name is for messages.
+    The matrix is sparse, dense or an operator, or None for the identity. The name is for messages.
     """
 
     size: int
@@ -83,12 +83,7 @@ class Metric:
 
     def apply(self, x: FloatArray) -> FloatArray:
         """Return ``M x``."""
-        if self.matrix is None:
-            return x
-        if isinstance(self.matrix, np.ndarray) and self.matrix.ndim == 1:
-            scaled: FloatArray = self.matrix[:, None] * x
-            return scaled
-        product: FloatArray = self.matrix @ x
+        product: FloatArray = x if self.matrix is None else self.matrix @ x
         return product
 
     def stored(self) -> Any:
@@ -97,21 +92,21 @@ class Metric:
             return self.matrix
         if self.matrix is None:
             return sp.eye_array(self.size, format="csr")
-        if self.matrix.ndim == 1:
-            return sp.csr_array(sp.diags_array(self.matrix))
         return sp.csr_array(self.matrix)
 
     def check(self) -> None:
-        """Raise a MetricError unless the matrix is positive semi-definite, as far as one can see.
+        """Raise a MetricError unless the matrix is positive semi-definite, as far as is known.
 
         Of an operator only products are known; its negative directions show when they are met.
         """
-        if self.is_operator or self.matrix is None or self.matrix.ndim == 1:
+        if self.is_operator or self.matrix is None:
             return
         if not sp.issparse(self.matrix):
             _check_block(self.matrix, self.name)
             return
-        for items in components(self.matrix):
+        if self.matrix.diagonal().min() < 0:
+            raise not_semi_definite(self.name)
+        for items in (part for part in components(self.matrix) if len(part) > 1):
             block = self.matrix[items][:, items]
             _check_block(block if len(items) > DENSE_LIMIT else block.toarray(), self.name)
 
@@ -130,8 +125,6 @@ class Metric:
             )
         if self.matrix is None:
             return Root(np.ones(self.size), [], singular=False)
-        if self.matrix.ndim == 1:
-            return Root(np.sqrt(self.matrix), [], singular=bool((self.matrix == 0).any()))
         if not sp.issparse(self.matrix):
             block, singular = _square_root(self.matrix, self.name)
             return Root(np.ones(self.size), [(np.arange(self.size), block)], singular)
@@ -152,7 +145,7 @@ def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:
     """Check a metric and bring it to one of the forms that `Metric` holds.
 
     None is the identity, a 1-D array a diagonal; messages use the name. Whether a matrix is
-    positive semi-definite is seen by whoever factors it or multiplies with it.
+    positive semi-definite shows when it is factored or multiplied with.
     """
     if matrix is None:
         return Metric(size, None, name)
@@ -173,7 +166,7 @@ def as_metric(matrix: Any, size: int, name: str = "metric") -> Metric:
     if matrix.ndim == 1:
         if matrix.min() < 0:
             raise not_semi_definite(name)
-        return Metric(size, matrix, name)
+        return Metric(size, sp.csr_array(sp.diags_array(matrix)), name)
     difference = abs(matrix - matrix.T).max()
     if difference > ASYMMETRY * abs(matrix).max():
         raise MetricError(f"{name} must be symmetric; pass (M + M.T) / 2.")

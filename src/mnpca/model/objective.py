@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import inner, is_foreign_array, like, namespace
 from mnpca.model.low_rank import LowRank
-from mnpca.model.sparse import logdet, repeated
+from mnpca.model.sparse import logdet, tile
 from mnpca.model.sparse_data import weighted_norm
 
 
@@ -44,7 +44,7 @@ class Penalty:
         return self.free or bool(np.any(self.col))
 
     @property
-    def sees_scale(self) -> bool:
+    def determines_scale(self) -> bool:
         """Whether the penalties determine the common scale t of (t A, B/t).
 
         Without a penalty on the diagonals they do not: as t grows A loses its edges, and B loses
@@ -100,8 +100,8 @@ def misfit(
     col_precision: sp.csr_array,
     ridge: float,
 ) -> float:
-    """Return the part that sees the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
-    rows = repeated(row_precision, data.shape[0])
+    """Return the part that depends on the signal, ``(tr(B R'AR) + ridge (...)) / (np)``."""
+    rows = tile(row_precision, data.shape[0])
     total = weighted_norm(data, signal, rows, col_precision)
     if ridge:
         total += ridge * sum(sizes(signal, row_precision, col_precision))
@@ -113,7 +113,7 @@ def sizes(
 ) -> tuple[float, float]:
     """Return ``tr(X'AX)`` and ``tr(W'BW)``."""
     return (
-        inner(signal.left, repeated(row_precision, signal.left.shape[0]) @ signal.left),
+        inner(signal.left, tile(row_precision, signal.left.shape[0]) @ signal.left),
         inner(signal.right, col_precision @ signal.right),
     )
 
@@ -143,8 +143,8 @@ def best_gauge(
 ) -> float:
     """Return the t for which (t A, B/t) has the lowest objective.
 
-    The likelihood does not see t; the penalties are ``t a + b/t``, lowest at ``sqrt(b/a)``. Where
-    a or b is zero there is no best t, and 1 is returned.
+    The likelihood does not depend on t; the penalties are ``t a + b/t``, lowest at ``sqrt(b/a)``.
+    Where a or b is zero there is no best t, and 1 is returned.
     """
     n, p = row_precision.shape[0], shape[1]
     score_size, loading_size = sizes(signal, row_precision, col_precision)

@@ -129,7 +129,7 @@ def _smallest_variance(squared_length: float, n_entries: int) -> float:
 
 
 def with_row_scales(model: RowModel, rows: FloatArray) -> RowModel:
-    """Let rows differ in scale, if the given ones (mean taken off) are likelier then.
+    """Let rows differ in scale if that makes the given ones (mean taken off) likelier.
 
     Maximum likelihood of the multivariate t distribution by EM: a row at the distance Q_i weighs
     ``(v + p) / (v + Q_i)``. The normal distribution stays unless the gain is more than the

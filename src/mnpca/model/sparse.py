@@ -38,7 +38,7 @@ def blocks(matrix: sp.csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
         yield items, block
 
 
-def repeated(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
+def tile(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
     """Return the precision of `n_rows` rows: of several matrices with the same rows, one A each."""
     n_repeats = n_rows // precision.shape[0]
     return (
@@ -81,4 +81,4 @@ def normalize_gauge(
 ) -> tuple[sp.csr_array, sp.csr_array]:
     """Scale the pair so that ``logdet A = 0``, the gauge in which fits are reported."""
     scale = math.exp(logdet(row_precision) / row_precision.shape[0])
-    return sp.csr_array(row_precision / scale), sp.csr_array(col_precision * scale)
+    return row_precision / scale, col_precision * scale

@@ -1,85 +1,90 @@
 """Data of the likelihood algorithm and of generalized PCA: arrays, or sparse and centered."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
-from mnpca.engines.arrays import inner
+from mnpca.engines.arrays import astype, inner, namespace, to_numpy
 from mnpca.model.low_rank import LowRank
 from mnpca.model.sparse import side_by_side
 
 
-class CenteredSparse:
-    """``Y = (S - 1 mean') / unit`` with a sparse S: it multiplies thin arrays as an array does."""
+@dataclass(frozen=True, eq=False)
+class SparseLess:
+    """``S - L R'`` with a sparse S: it multiplies thin arrays as an array does."""
 
-    def __init__(self, matrix: sp.csr_array, mean: FloatArray, unit: float = 1.0) -> None:
-        self.shape: tuple[int, int] = matrix.shape
-        self.matrix, self.mean, self.unit = matrix, mean, unit
-
-    def __matmul__(self, thin: FloatArray) -> FloatArray:
-        product: FloatArray = self.matrix @ thin - self.mean @ thin
-        return product if self.unit == 1.0 else product / self.unit
+    matrix: Any
+    left: FloatArray
+    right: FloatArray
 
     @property
-    def T(self) -> "_Transposed":
-        """Return the transpose, which multiplies thin arrays."""
-        return _Transposed(self)
+    def shape(self) -> tuple[int, int]:
+        """Return the number of rows and of columns."""
+        n, p = self.matrix.shape
+        return n, p
 
-    def __truediv__(self, unit: float) -> "CenteredSparse":
-        return CenteredSparse(self.matrix, self.mean, self.unit * unit)
+    @property
+    def T(self) -> "SparseLess":
+        """Return the transpose."""
+        return SparseLess(self.matrix.T, self.right, self.left)
+
+    def __matmul__(self, thin: FloatArray) -> FloatArray:
+        return np.asarray(self.matrix @ thin - self.left @ (self.right.T @ thin))
+
+    def __truediv__(self, unit: float) -> "SparseLess":
+        return SparseLess(self.matrix / unit, self.left, self.right / unit)
 
     def toarray(self) -> FloatArray:
         """Return the matrix itself."""
-        entries: FloatArray = self.matrix.toarray() - self.mean
-        return entries / self.unit
+        return np.asarray(self.matrix.toarray() - self.left @ self.right.T)
 
-    def less(self, signal: LowRank) -> LowRank:
-        """Return L and W of the residual ``Y - X W' = S / unit - L W'``."""
-        right = np.column_stack([signal.right, self.mean / self.unit])
-        return LowRank(np.column_stack([signal.left, np.ones(self.shape[0])]), right)
-
-
-class _Transposed:
-    """``Y'`` by its products."""
-
-    def __init__(self, data: CenteredSparse):
-        self._data = data
-
-    def __matmul__(self, thin: FloatArray) -> FloatArray:
-        data = self._data
-        product: FloatArray = data.matrix.T @ thin - np.outer(data.mean, thin.sum(axis=0))
-        return product if data.unit == 1.0 else product / data.unit
+    def less(self, signal: LowRank) -> "SparseLess":
+        """Return the residual of a signal."""
+        left = np.column_stack([self.left, signal.left])
+        return SparseLess(self.matrix, left, np.column_stack([self.right, signal.right]))
 
 
-def centered(matrix: Any, mean: FloatArray) -> Any:
-    """Return the matrix less its mean row; a sparse one stays sparse."""
-    return CenteredSparse(matrix, mean) if sp.issparse(matrix) else matrix - mean
+def centered(matrix: Any, center: bool = True) -> tuple[Any, FloatArray]:
+    """Return the matrix in float64 less its mean row, and that row (zeros without `center`).
+
+    A sparse matrix stays sparse, one of another library stays there.
+    """
+    mean: FloatArray = np.zeros(matrix.shape[1])
+    if sp.issparse(matrix):
+        if center:
+            mean = np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
+        ones = np.ones((matrix.shape[0], 1))
+        return SparseLess(sp.csr_array(matrix, dtype=np.float64), ones, mean[:, None]), mean
+    data = astype(matrix, "float64")
+    if not center:
+        return data, mean
+    own = namespace(data).mean(data, axis=0)
+    return data - own[None, :], to_numpy(own)
 
 
 def row_gram(data: Any, signal: LowRank, col_precision: Any, n_rows: int) -> Any:
     """Return ``R B R'`` of the residual ``R = Y - X W'``, added up over matrices of `n_rows`."""
-    if not isinstance(data, CenteredSparse):
-        residual = data - signal.dense()
-        weighted = side_by_side(residual @ col_precision, n_rows)
-        return weighted @ side_by_side(residual, n_rows).T
-    return _sparse_gram(data.matrix / data.unit, *data.less(signal), col_precision)
+    if isinstance(data, SparseLess):
+        return _sparse_gram(data.less(signal), col_precision)
+    residual = data - signal.dense()
+    weighted = side_by_side(residual @ col_precision, n_rows)
+    return weighted @ side_by_side(residual, n_rows).T
 
 
 def col_gram(data: Any, signal: LowRank, row_precision: Any) -> Any:
     """Return ``R' A R`` of the residual ``R = Y - X W'``."""
-    if not isinstance(data, CenteredSparse):
-        residual = data - signal.dense()
-        return residual.T @ (row_precision @ residual)
-    left, right = data.less(signal)
-    return _sparse_gram(data.matrix.T / data.unit, right, left, row_precision)
+    if isinstance(data, SparseLess):
+        return _sparse_gram(data.less(signal).T, row_precision)
+    residual = data - signal.dense()
+    return residual.T @ (row_precision @ residual)
 
 
-def _sparse_gram(
-    matrix: sp.csr_array, left: FloatArray, right: FloatArray, precision: sp.csr_array
-) -> FloatArray:
-    """Return ``R P R'`` of the residual ``R = S - L W'``, a dense array."""
+def _sparse_gram(rest: SparseLess, precision: sp.csr_array) -> FloatArray:
+    """Return ``M P M'``, a dense array."""
+    matrix, left, right = rest.matrix, rest.left, rest.right
     weighted = precision @ right
     crossed = (matrix @ weighted) @ left.T
     stored = (matrix @ precision @ matrix.T).toarray()
@@ -89,12 +94,12 @@ def _sparse_gram(
 
 def weighted_norm(data: Any, signal: LowRank, row_precision: Any, col_precision: Any) -> float:
     """Return ``tr(B R'AR)`` of the residual ``R = Y - X W'``."""
-    if not isinstance(data, CenteredSparse):
+    if not isinstance(data, SparseLess):
         residual = data - signal.dense()
         return inner(row_precision @ residual, residual @ col_precision)
-    left, right = data.less(signal)
-    rows, cols = row_precision @ left, col_precision @ right
-    stored = (row_precision @ data.matrix).multiply(data.matrix @ col_precision).sum()
-    crossed = np.sum(rows * (data.matrix @ cols))
-    own = np.sum((left.T @ rows) * (right.T @ cols))
-    return float(stored / data.unit**2 - 2.0 * crossed / data.unit + own)
+    rest = data.less(signal)
+    rows, cols = row_precision @ rest.left, col_precision @ rest.right
+    stored = (row_precision @ rest.matrix).multiply(rest.matrix @ col_precision).sum()
+    crossed = np.sum(rows * (rest.matrix @ cols))
+    own = np.sum((rest.left.T @ rows) * (rest.right.T @ cols))
+    return float(stored - 2.0 * crossed + own)

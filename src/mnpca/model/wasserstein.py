@@ -1,7 +1,7 @@
 """The Wasserstein objectives of the paper and their exact gradients.
 
 With precisions A = Q'Q and B = R'R and a residual E (n x p), both objectives compare the whitened
-residual Z = Q E R' with white noise, and see nothing of it but its singular values s:
+residual Z = Q E R' with white noise, and depend on its singular values s alone:
 
     relaxed    sum(s^2) / (np)^(1/2) - 2 sum(s) / (np)^(1/4)
     original   sum(s^2)^2 / (np) - 2 sum(s)^2 / (np)^(1/2)

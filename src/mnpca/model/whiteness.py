@@ -1,5 +1,6 @@
 """Is what the model leaves over white? The check of a fit that needs no truth."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,9 @@ import scipy.sparse as sp
 
 from mnpca._components import label_components
 from mnpca._typing import BoolArray, FloatArray, IntArray
-from mnpca.engines import Engine, engine_for
+from mnpca.engines import engine_for
 from mnpca.model.low_rank import LowRank
-from mnpca.model.sparse import blocks
+from mnpca.model.metric import Metric
 
 #: Rows and columns of the whitened residual that are looked at, at most.
 LARGEST_SAMPLE = 1000
@@ -64,7 +65,7 @@ class Whiteness:
 
     @property
     def uncorrelated(self) -> bool:
-        """Tell whether rows and columns are no more correlated than a good fit leaves them.
+        """Whether rows and columns are no more correlated than a good fit leaves them.
 
         The mean of ``r^2`` over the pairs of q items with m observations has standard deviation
         ``2 / (m q)`` by chance; two of these are allowed for.
@@ -86,7 +87,7 @@ class Whiteness:
 
     @property
     def has_component(self) -> bool:
-        """Tell whether a component is left that stands above what a good fit leaves.
+        """Whether a component is left that stands above what a good fit leaves.
 
         The largest singular value of white noise varies by about ``min(n, p)^(-2/3)`` of the edge.
         """
@@ -102,7 +103,6 @@ def whiteness(
     col_precision: sp.csr_array,
     *,
     n_repeats: int = 1,
-    seed: int = 0,
 ) -> Whiteness:
     """Measure the whiteness of ``Z = A^(1/2) (Y - 1 mean' - signal) B^(1/2)``.
 
@@ -117,12 +117,17 @@ def whiteness(
     """
     engine = engine_for(observed)
     n, p = engine.shape
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     rows, cols = _sample(n, rng, n_repeats), _sample(p, rng)
-    left = low_rank.left if not np.any(mean) else np.column_stack([low_rank.left, np.ones(n)])
-    whitened, left, right = _whitened(
-        engine, mean, low_rank, left, row_precision, col_precision, rows, cols
-    )
+    # Only the part of the residual that is linked to the sample is formed.
+    linked_rows, whiten_rows = _whitener(row_precision, rows)
+    linked_cols, whiten_cols = _whitener(col_precision, cols)
+    left, right = low_rank.left[linked_rows], low_rank.right[linked_cols]
+    residual = engine.block(linked_rows, linked_cols) - mean[linked_cols] - left @ right.T
+    whitened = whiten_cols(whiten_rows(residual).T).T
+    if np.any(mean):
+        left = np.column_stack([left, np.ones(len(left))])
+    left, right = whiten_rows(left), whiten_cols(right)
     if n_repeats == 1:
         varying = _varying(whitened)
         whitened, left = whitened[varying], left[varying]
@@ -136,10 +141,10 @@ def whiteness(
     singular_values = scipy.linalg.svdvals(whitened)[: min(n_free, p_free)]
     size = float(np.sqrt(np.sum(whitened**2) / (n_free * p_free)))
     singular_values /= max(size, np.finfo(float).tiny)
-    copies = max(len(rows) * n_repeats // n, 1)
-    alike, taken = (np.hstack(np.split(each, copies)) for each in (whitened, row_basis))
+    n_taken = max(len(rows) * n_repeats // n, 1)
+    alike, taken = (np.hstack(np.split(each, n_taken)) for each in (whitened, row_basis))
     return Whiteness(
-        row_correlation=_excess_correlation(alike, p_free * copies, taken / np.sqrt(copies)),
+        row_correlation=_excess_correlation(alike, p_free * n_taken, taken / np.sqrt(n_taken)),
         col_correlation=_excess_correlation(whitened.T, n_free, col_basis),
         spectrum_distance=marchenko_pastur_distance(singular_values, n_free, p_free),
         largest_singular_value=float(singular_values[0] / (np.sqrt(n_free) + np.sqrt(p_free))),
@@ -161,16 +166,11 @@ def whiten(
     >>> whiten(np.ones((2, 2)), sp.diags_array([1.0, 4.0]), sp.eye_array(2)).tolist()
     [[1.0, 1.0], [2.0, 2.0]]
     """
-    return _whiten_rows(_whiten_rows(matrix, row_precision).T, col_precision).T
-
-
-def _whiten_rows(matrix: FloatArray, precision: sp.csr_array) -> FloatArray:
-    """Return ``F' M`` with ``P = F F'``, F lower triangular, by connected component."""
-    precision = sp.csr_array(precision)
-    white: FloatArray = np.sqrt(precision.diagonal())[:, None] * matrix
-    for items, block in blocks(precision):
-        white[items] = np.linalg.cholesky(block).T @ matrix[items]
-    return white
+    rows, cols = (
+        Metric(precision.shape[0], sp.csr_array(precision)).root()
+        for precision in (row_precision, col_precision)
+    )
+    return cols.adjoint(rows.adjoint(matrix).T).T
 
 
 def marchenko_pastur(singular_values: FloatArray, shape: tuple[int, int]) -> FloatArray:
@@ -209,9 +209,9 @@ def marchenko_pastur_distance(singular_values: FloatArray, n: int, p: int) -> fl
     return float(np.max(np.maximum(np.abs(law - steps[:-1]), np.abs(law - steps[1:]))))
 
 
-def _marchenko_pastur_cdf(x: FloatArray, ratio: float, points: int = 2001) -> FloatArray:
+def _marchenko_pastur_cdf(x: FloatArray, ratio: float) -> FloatArray:
     """Integrate the density in the angle t of ``x = 1 + g - 2 sqrt(g) cos t``: it is smooth."""
-    angle = np.linspace(0.0, np.pi, points)
+    angle = np.linspace(0.0, np.pi, 2001)
     half = 2.0 * np.sqrt(ratio)
     support = 1.0 + ratio - half * np.cos(angle)
     density = half**2 * np.sin(angle) ** 2 / np.maximum(support, 1e-12)
@@ -271,38 +271,15 @@ def _sample(size: int, rng: np.random.Generator, n_repeats: int = 1) -> IntArray
     return np.asarray((items * chosen[:, None] + np.arange(items)).ravel())
 
 
-def _whitened(
-    observed: Engine,
-    mean: FloatArray,
-    low_rank: LowRank,
-    left: FloatArray,
-    row_precision: sp.csr_array,
-    col_precision: sp.csr_array,
-    rows: IntArray,
-    cols: IntArray,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the given rows and columns of ``Fa' R Fb``, A = Fa Fa', B = Fb Fb', and the factors.
+def _whitener(
+    precision: sp.csr_array, items: IntArray
+) -> tuple[IntArray, Callable[[FloatArray], FloatArray]]:
+    """Return all items that are linked to the given ones, and ``F'`` from them to these.
 
-    The factors are ``Fa' left`` and ``Fb' W``.
+    ``P = F F'`` is the precision of the linked items, which are whole connected components.
     """
-    # Only the part of the residual that is linked to them is formed.
-    linked_rows, linked_cols = _linked(row_precision, rows), _linked(col_precision, cols)
-    residual = observed.block(linked_rows, linked_cols) - mean[linked_cols]
-    residual -= low_rank.left[linked_rows] @ low_rank.right[linked_cols].T
-
-    def on_rows(matrix: FloatArray) -> FloatArray:
-        white = _whiten_rows(matrix, row_precision[linked_rows][:, linked_rows])
-        return white[np.searchsorted(linked_rows, rows)]
-
-    def on_cols(matrix: FloatArray) -> FloatArray:
-        white = _whiten_rows(matrix, col_precision[linked_cols][:, linked_cols])
-        return white[np.searchsorted(linked_cols, cols)]
-
-    whitened = on_cols(on_rows(residual).T).T
-    return whitened, on_rows(left[linked_rows]), on_cols(low_rank.right[linked_cols])
-
-
-def _linked(precision: sp.csr_array, items: IntArray) -> IntArray:
-    """Return all items of the components that hold the given ones, in increasing order."""
     label = label_components(precision)
-    return np.flatnonzero(np.isin(label, label[items]))
+    linked = np.flatnonzero(np.isin(label, label[items]))
+    root = Metric(len(linked), sp.csr_array(precision[linked][:, linked])).root()
+    here = np.searchsorted(linked, items)
+    return linked, lambda matrix: root.adjoint(matrix)[here]

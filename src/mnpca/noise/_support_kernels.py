@@ -96,18 +96,30 @@ def _solve_in_place(matrix, rhs, size):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def fit_components(
-    indptr, neighbors, correlations, order, bounds, place, offsets, covariance, max_sweeps, tol
+    indptr,
+    neighbors,
+    correlations,
+    order,
+    bounds,
+    place,
+    offsets,
+    covariance,
+    coefficients,
+    left_over,
+    due,
+    max_sweeps,
+    tol,
 ):
     """Gaussian maximum likelihood on a support, by regressions on the working covariance.
 
     Algorithm 17.1 of The Elements of Statistical Learning, component by component:
-    `covariance` (flat blocks, unit diagonals) is the start and becomes the fitted covariance.
-    Returns off-diagonal precisions in CSR order (not yet symmetric), diagonal precisions, and
-    which components ran into an indefinite or almost singular regression.
+    `covariance` (flat blocks, unit diagonals) is the start and becomes the fitted covariance,
+    `coefficients` (in CSR order) and `left_over` the regressions of every item on its neighbors.
+    Only items that are `due` are regressed: at first those given, then those with a neighbor
+    whose covariances have changed by more than `tol`. Returns which components ran into an
+    indefinite or almost singular regression.
     """
-    size = len(indptr) - 1
-    off_diagonal = np.zeros(len(neighbors))
-    diagonal = np.ones(size)
+    failed_items = np.zeros(len(indptr) - 1, np.bool_)
     failed = np.zeros(len(bounds) - 1, np.bool_)
     for c in range(len(bounds) - 1):
         first = bounds[c]
@@ -119,8 +131,8 @@ def fit_components(
             r = min(limit, max(-limit, correlations[indptr[i]]))
             W[0, 0] = W[1, 1] = 1.0
             W[0, 1] = W[1, 0] = r
-            diagonal[i] = diagonal[j] = 1.0 / (1.0 - r * r)
-            off_diagonal[indptr[i]] = off_diagonal[indptr[j]] = -r / (1.0 - r * r)
+            coefficients[indptr[i]] = coefficients[indptr[j]] = r
+            left_over[i] = left_over[j] = 1.0 - r * r
             continue
         largest = 0
         for a in range(q):
@@ -129,13 +141,15 @@ def fit_components(
             largest = max(largest, indptr[i + 1] - indptr[i])
         matrix = np.empty((largest, largest))
         beta = np.empty(largest)
-        left_over = np.ones(q)
         row = np.empty(q)
         for _ in range(max_sweeps):
-            change = 0.0
-            failed[c] = False
+            settled = True
             for a in range(q):
                 i = order[first + a]
+                if not due[i]:
+                    continue
+                due[i] = False
+                settled = False
                 start = indptr[i]
                 degree = indptr[i + 1] - start
                 for u in range(degree):
@@ -143,40 +157,72 @@ def fit_components(
                     source = W[place[neighbors[start + u]]]
                     for v in range(u + 1):
                         matrix[u, v] = source[place[neighbors[start + v]]]
-                if not _solve_in_place(matrix, beta, degree):
-                    failed[c] = True
+                failed_items[i] = not _solve_in_place(matrix, beta, degree)
                 rest = 1.0
                 for u in range(degree):
                     rest -= beta[u] * correlations[start + u]
-                if rest < _LEAST:
+                if not rest <= 1.0 + 1e-9:
+                    # The working covariance is not definite any more; without row a it may be.
+                    beta[:degree] = 0.0
+                    rest = 1.0
+                    failed_items[i] = True
+                elif rest < _LEAST:
                     shrink = np.sqrt(max(0.0, (1.0 - _LEAST) / (1.0 - rest)))
                     for u in range(degree):
                         beta[u] *= shrink
                     rest = _LEAST
-                    failed[c] = True
-                left_over[a] = rest
+                    failed_items[i] = True
+                left_over[i] = rest
                 row[:] = 0.0
                 for u in range(degree):
-                    off_diagonal[start + u] = beta[u]
+                    coefficients[start + u] = beta[u]
                     source = W[place[neighbors[start + u]]]
                     b = beta[u]
                     for x in range(q):
                         row[x] += b * source[x]
                 row[a] = 1.0
                 target = W[a]
+                change = 0.0
                 for x in range(q):
+                    # Far from a definite matrix regressions can be anything.
+                    row[x] = min(1.0, max(-1.0, row[x]))
                     change = max(change, abs(row[x] - target[x]))
                     target[x] = row[x]
                 for x in range(q):
                     W[x, a] = row[x]
-            if change < tol:
+                if change > tol:
+                    for u in range(degree):
+                        due[neighbors[start + u]] = True
+            if settled:
                 break
         for a in range(q):
-            i = order[first + a]
-            diagonal[i] = 1.0 / left_over[a]
-            for u in range(indptr[i], indptr[i + 1]):
-                off_diagonal[u] = -off_diagonal[u] / left_over[a]
-    return off_diagonal, diagonal, failed
+            failed[c] |= failed_items[order[first + a]]
+    return failed
+
+
+@njit(cache=True, nogil=True)
+def copy_regressions(
+    indptr,
+    neighbors,
+    coefficients,
+    left_over,
+    due,
+    old_indptr,
+    old_neighbors,
+    old_coefficients,
+    old_left_over,
+):
+    """Start from an earlier fit's regressions; items with other neighbors now are due."""
+    for i in range(len(indptr) - 1):
+        start, old_start = indptr[i], old_indptr[i]
+        degree = indptr[i + 1] - start
+        due[i] = degree != old_indptr[i + 1] - old_start
+        for u in range(degree):
+            if due[i]:
+                break
+            due[i] = neighbors[start + u] != old_neighbors[old_start + u]
+            coefficients[start + u] = old_coefficients[old_start + u]
+        left_over[i] = 1.0 if due[i] else old_left_over[i]
 
 
 @njit(cache=True, nogil=True)

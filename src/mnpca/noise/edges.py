@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import gammainc, gammaincc
 
 from mnpca._typing import BoolArray, FloatArray, IntArray
 from mnpca.engines.gram import FactorGram, sparse_entries
@@ -15,7 +16,6 @@ from mnpca.noise.significance import (
     LARGEST,
     correlation_at,
     deviate,
-    null_spread,
     p_values,
     q_values,
     statistic,
@@ -26,19 +26,32 @@ from mnpca.noise.support import Support, SupportFit, gain_of_edge, without_edge
 #: those with the smallest p-values.
 LISTED = 20_000
 LISTED_PER_ITEM = 10
-#: Edges of the first round with a q-value up to this are in the precision of the second.
+#: Edges of the first round with a q-value up to this are in the precision of the second. With .1,
+#: 600 rows of 100 columns list a hundredth fewer true edges.
 REFIT_RATE = 0.2
-#: With fewer observations nothing is tested.
+#: With fewer observations nothing is tested. An edge whose neighbors leave it fewer than the least
+#: counts as having these.
 FEWEST_OBSERVATIONS = 4.0
+LEAST_OBSERVATIONS = 2.0
 #: A pair is favored from this deviate on, which 1 in 740 pairs without an edge reaches by chance.
-#: At 2.5 recall is the same, but among so many favored pairs, few of which are listed, the rate is
-#: exceeded where a network has some dozens of edges.
 FAVOR = 3.0
+#: Expected errors among the favored pairs, as a share of all. A half costs 2% of the edges listed
+#: where a network has few, and gains nothing.
+FAVORED_ERRORS = 1 / 3
 #: Two statistics that correlate more than this say the same, so the second favors nothing.
 SAME = 0.98
 #: Favored pairs are counted among all partners of so many items, and so many pairs at a time.
 COUNTED_ITEMS = 2000
 COUNTED_PAIRS = 2**20
+#: The spread of the statistics is measured on all pairs of so many items.
+SPREAD_ITEMS = 450
+#: Squared deviates count up to the square of this: an edge that was not found weighs four at most.
+#: The error of the spread is 6% above that of all squares without a limit, that of the median 65%.
+FARTHEST = 2.0
+#: Entries of the blocks that are inverted at once, and what is added to the diagonals of these,
+#: which are 1: items may be copies of each other.
+AT_ONCE = 2**20
+ALIKE = 1e-6
 #: Least share of an item's variance that counts as noise, see `EdgeTests.noise_share`.
 SMALLEST_SHARE = 1e-3
 
@@ -117,14 +130,19 @@ class EdgeTests:
 
     @cached_property
     def q(self) -> FloatArray:
-        """Return q-values: the false discovery rate of a network that ends with this pair."""
-        q = np.empty(len(self.p))
-        for group, n_tests in (
-            (self.favored, self.n_favored),
-            (~self.favored, self.n_pairs - self.n_favored),
-        ):
-            q[group] = q_values(self.p[group], n_tests)
-        return q
+        """Return q-values: the false discovery rate of a network that ends with this pair.
+
+        Benjamini and Hochberg's, of weighted p-values (Genovese, Roeder and Wasserman 2006): with
+        the weights w of the n pairs, 1 in the mean, ``n p / w`` counts the errors in all lists
+        up to p. The expected errors among the favored pairs are a share of `FAVORED_ERRORS`.
+        """
+        n_others = self.n_pairs - self.n_favored
+        if self.n_favored == 0 or n_others == 0:
+            return q_values(self.p, self.n_pairs)
+        errors = np.where(
+            self.favored, self.n_favored / FAVORED_ERRORS, n_others / (1.0 - FAVORED_ERRORS)
+        )
+        return q_values(self.p * errors / self.n_pairs, self.n_pairs)
 
 
 @dataclass(frozen=True)
@@ -194,20 +212,20 @@ def score_edges(
 
     Notes
     -----
-    With the correlation matrix S of the items and a precision P refitted on the known edges, the
-    one-step estimate ``2 P - P S P`` errs by the square of P's error. In the innovations
-    ``e = diag(P)^-1 P x`` with T = N S N', N = diag(P)^-1 P and v = diag(T), its partial
-    correlations are ``(T_ij - N_ij v_j - N_ji v_i) / sqrt(v_i v_j)``; where P has no edge, the
-    correlation of two innovations. Their variance is h_i h_j / m without an edge, h the share of
-    v that the residual has (`EdgeTests.noise_share`).
+    With P refitted on the known edges, the one-step estimate ``2 P - P S P`` from the correlation
+    matrix S errs by the square of P's error. For a pair without an edge in P, its partial
+    correlation is that of the innovations ``e = diag(P)^-1 P x``. The variance is h_i h_j / m where
+    there is no edge in truth, h the share of an innovation's variance that the residual has
+    (`EdgeTests.noise_share`).
+
+    A false edge in P is an error of P, chosen for its size, and the one-step estimate makes it
+    larger. So an edge of P has the sample's partial correlation given all other neighbors of its
+    items. Each of these takes one of the m observations, as in a regression. A pair outside P
+    loses none: its innovations are free of different neighbors.
 
     m is an upper bound: the network of the other side was estimated, so the columns are not quite
-    independent, and weak edges are missing in P. Both widen the statistic of all pairs alike.
-    Most pairs have no edge, so the median of z^2 tells by how much, and m is divided by that.
-
-    An edge of P is estimated given the other neighbors of its items, each of which takes one of the
-    m observations, as in a regression. A pair outside P loses none: its innovations are free
-    of different neighbors.
+    independent, and weak edges are missing in P. Both widen the statistic of all pairs alike, and
+    m is divided by the square of that (`score_spread`).
 
     Two rounds: the edges found in the first with a false discovery rate of a fifth are in P in the
     second.
@@ -279,8 +297,9 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     i, j = known.i, known.j
     values = correlation.entries(i, j)
     fit = SupportFit(Support(size, i, j), values, correlation, max_sweeps=100, tol=1e-4)
-    scores, share = _score_gram(correlation.right, fit.precision(), n_hidden)
-    n_observations /= null_spread(scores, n_observations, i * size + j) ** 2
+    partial, n_beside = _partial_correlations(fit.support, correlation)
+    scores, share = _score_gram(correlation.right, fit, n_hidden, partial)
+    n_observations /= score_spread(scores, n_observations, i * size + j) ** 2
     if n_observations < FEWEST_OBSERVATIONS:
         return EdgeTests.none(size)
     n_pairs = size * (size - 1) // 2
@@ -292,6 +311,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     first, second = np.divmod(keys, size)
     score = scores.entries(first, second)
     value = score * np.sqrt(share[first] * share[second])
+    beside = sparse_entries(_symmetric(fit.support, n_beside), first, second)
     return EdgeTests(
         n_items=size,
         n_observations=n_observations,
@@ -299,23 +319,81 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
         second=second,
         partial_correlation=np.clip(value, -LARGEST, LARGEST),
         noise_share=share,
-        observations=n_observations - _fitted_beside(fit.support, first, second),
+        observations=np.maximum(n_observations - beside, LEAST_OBSERVATIONS),
         level=level,
         favored=favors.listed(first, second, score),
         n_favored=n_favored,
     )
 
 
-def _fitted_beside(support: Support, first: IntArray, second: IntArray) -> IntArray:
-    """Return how many other neighbors the items of an edge have; 0 for pairs without an edge."""
-    size, degree = support.size, np.diff(support.indptr)
-    ends = np.concatenate([support.i, support.j]), np.concatenate([support.j, support.i])
-    linked = sp.csr_array((np.ones(len(ends[0])), ends), shape=(size, size))
-    edge = np.isin(first * size + second, support.keys)
-    i, j = first[edge], second[edge]
-    beside = np.zeros(len(first), np.int64)
-    beside[edge] = degree[i] + degree[j] - 2 - sparse_entries(linked @ linked, i, j)
-    return beside
+def score_spread(scores: FactorGram, n_observations: float, known: IntArray) -> float:
+    """Return the standard deviation s of the statistics of pairs without an edge, at least 1.
+
+    Most pairs have none. Those that have one without being `known` are far out, if anything tells
+    them: the mean of ``min(z^2 / s^2, c^2)`` is what it is for standard normal z (Huber's second
+    proposal). The median of `significance.null_spread` stands more edges among the pairs, but it
+    varies by more than the p-values of a network without an edge can bear.
+    """
+    size = scores.size
+    items = np.arange(size)
+    if size > SPREAD_ITEMS:
+        items = np.sort(np.random.default_rng(0).choice(size, SPREAD_ITEMS, replace=False))
+    bounds = np.array([0, len(items)])
+    correlations = scores.component_blocks(items, bounds, bounds**2)
+    first, second = np.repeat(items, len(items)), np.tile(items, len(items))
+    empty = (first < second) & ~np.isin(first * size + second, known)
+    squares = statistic(correlations[empty], n_observations) ** 2
+    if not len(squares):
+        return 1.0
+    most = FARTHEST**2
+    expected = gammainc(1.5, most / 2) + most * gammaincc(0.5, most / 2)
+    spread = 1.0
+    for _ in range(100):
+        before = spread
+        spread *= np.sqrt(np.mean(np.minimum(squares / spread**2, most)) / expected)
+        if abs(spread - before) <= 1e-6:
+            break
+    return max(1.0, float(spread))
+
+
+def _partial_correlations(support: Support, correlation: FactorGram) -> tuple[FloatArray, IntArray]:
+    """Return the partial correlations of edges given their other neighbors, and how many these are.
+
+    ``-(S_UU)^-1_ij`` over the root of the diagonal entries, with U the items and their neighbors.
+    """
+    s, size = support, support.size
+    adjacency = (np.ones(len(s.neighbors)), s.neighbors, s.indptr)
+    linked = sp.csr_array(adjacency, shape=(size, size))
+    beside = sp.coo_array(linked[s.i] + linked[s.j])
+    edge, neighbor = beside.coords
+    other = (neighbor != s.i[edge]) & (neighbor != s.j[edge])
+    edge, neighbor = edge[other], neighbor[other]
+    neighbor = neighbor[np.argsort(edge, kind="stable")]
+    count = np.bincount(edge, minlength=s.n_edges)
+    first = np.cumsum(count) - count
+    blocks = correlation.component_blocks(s.order, s.bounds, s.offsets)
+    partial = np.zeros(s.n_edges)
+    for n_beside in np.unique(count):
+        alike = np.flatnonzero(count == n_beside)
+        for part in slices(len(alike), max(1, AT_ONCE // (n_beside + 2) ** 2)):
+            edges = alike[part]
+            beside_each = neighbor[first[edges, None] + np.arange(n_beside)]
+            items = np.column_stack([s.i[edges], s.j[edges], beside_each])
+            c, place = s.component[s.i[edges]], s.place[items]
+            row = s.offsets[c, None] + np.diff(s.bounds)[c, None] * place
+            inverse = np.linalg.inv(
+                blocks[row[:, :, None] + place[:, None, :]] + ALIKE * np.eye(n_beside + 2)
+            )
+            scale = np.sqrt(inverse[:, 0, 0] * inverse[:, 1, 1])
+            partial[edges] = -inverse[:, 0, 1] / scale
+    return partial, count
+
+
+def _symmetric(support: Support, values: FloatArray | IntArray) -> sp.csr_array:
+    """Return a sparse matrix with a value for every edge."""
+    size = support.size
+    upper = sp.csr_array((values, (support.i, support.j)), shape=(size, size))
+    return sp.csr_array(upper + upper.T)
 
 
 class _Favors:
@@ -405,22 +483,21 @@ class _Favors:
 
 
 def _score_gram(
-    factors: FloatArray, precision: sp.csr_array, n_hidden: int
+    factors: FloatArray, fit: SupportFit, n_hidden: int, partial: FloatArray
 ) -> tuple[FactorGram, FloatArray]:
     """Return de-biased partial correlations over ``sqrt(h_i h_j)``, and h."""
-    filter_ = sp.csr_array(sp.diags_array(1.0 / precision.diagonal()) @ precision)
+    filter_ = sp.csr_array(sp.diags_array(1.0 / fit.diagonal) @ fit.precision())
     innovations = filter_.astype(factors.dtype) @ factors
     squared = innovations**2
     variances = np.maximum(squared.sum(axis=1, dtype=np.float64), np.finfo(np.float32).tiny)
     taken = squared[:, squared.shape[1] - n_hidden :].sum(axis=1, dtype=np.float64)
     share = np.maximum(1.0 - taken / variances, SMALLEST_SHARE)
-    scale = 1.0 / np.sqrt(variances * share)
-    innovations *= scale[:, None].astype(factors.dtype)
-    weighted = sp.csr_array(filter_ @ sp.diags_array(variances))
-    weighted = weighted - sp.diags_array(weighted.diagonal())
-    outer = sp.diags_array(scale)
-    extra = sp.csr_array(-(outer @ (weighted + weighted.T) @ outer))
-    return FactorGram(innovations, innovations, extra), share
+    innovations *= (1.0 / np.sqrt(variances * share))[:, None].astype(factors.dtype)
+    scores = FactorGram(innovations, innovations)
+    i, j = fit.support.i, fit.support.j
+    value = partial / np.sqrt(share[i] * share[j]) - scores.entries(i, j)
+    scores.extra = _symmetric(fit.support, value)
+    return scores, share
 
 
 def _largest_unlisted(level: float, n_observations: float) -> float:

@@ -18,6 +18,8 @@ from mnpca.noise.significance import LARGEST
 
 #: Components up to this size are factorized in a compiled loop, larger ones by LAPACK.
 SMALL = 32
+#: Where C is not definite, it is shrunk until its lowest eigenvalue is this.
+LEAST_EIGENVALUE = 2e-3
 
 
 class Support:
@@ -90,18 +92,20 @@ class SupportFit:
         self.support = support
         self.correlations = correlations
 
-        def from_blocks() -> FloatArray:
-            return gram.component_blocks(support.order, support.bounds, support.offsets)
-
-        warm = start is not None and start.support.n_edges > 0
-        covariance = self._covariance_of(start) if start is not None and warm else from_blocks()
-        failed = self._sweep(covariance, max_sweeps, tol)
+        self.coefficients = np.zeros(len(support.neighbors))
+        self.left_over = np.ones(support.size)
+        if start is None or start.support.n_edges == 0:
+            self.failed = self._sweep(self._blocks_of(gram), self._every(), max_sweeps, tol)
+        else:
+            # What did not change since a rough fit is looked at again in the last one.
+            due = self._every() if definite else self._changed_since(start)
+            self.failed = self._sweep(self._covariance_of(start), due, max_sweeps, tol)
         if not definite:
             return
-        failed |= self._indefinite(failed)
-        if failed.any() and warm:
+        failed = self.failed | self._indefinite(self.failed)
+        if failed.any() and start is not None:
             # A far start can lead into a singular corner that C itself avoids.
-            failed = self._sweep(from_blocks(), max_sweeps, tol)
+            failed = self._sweep(self._blocks_of(gram), self._every(), max_sweeps, tol)
             failed |= self._indefinite(failed)
         for c in np.flatnonzero(failed):
             self._repair(int(c))
@@ -145,11 +149,13 @@ class SupportFit:
         ]
         return np.asarray(value)
 
-    def _sweep(self, covariance: FloatArray, max_sweeps: int, tol: float) -> BoolArray:
+    def _sweep(
+        self, covariance: FloatArray, due: BoolArray, max_sweeps: int, tol: float
+    ) -> BoolArray:
         """Fit from a covariance, which becomes the fitted one; tell which components failed."""
         support = self.support
         self.covariance = covariance
-        off_diagonal, self.diagonal, failed = kernels.fit_components(
+        failed = kernels.fit_components(
             support.indptr,
             support.neighbors,
             self.correlations[support.edge_number],
@@ -158,13 +164,61 @@ class SupportFit:
             support.place,
             support.offsets,
             covariance,
+            self.coefficients,
+            self.left_over,
+            due,
             max_sweeps,
             tol,
         )
+        self.diagonal = 1.0 / self.left_over
+        ends = np.repeat(self.diagonal, np.diff(support.indptr))
         self.edge_values = np.bincount(
-            support.edge_number, weights=off_diagonal / 2, minlength=support.n_edges
+            support.edge_number, weights=-self.coefficients * ends / 2, minlength=support.n_edges
         )
         return np.asarray(failed)
+
+    def _every(self) -> BoolArray:
+        return np.ones(self.support.size, bool)
+
+    def _changed_since(self, start: "SupportFit") -> BoolArray:
+        """Take over the regressions of an earlier fit; tell which items have other neighbors."""
+        new, old = self.support, start.support
+        due = self._every()
+        kernels.copy_regressions(
+            new.indptr,
+            new.neighbors,
+            self.coefficients,
+            self.left_over,
+            due,
+            old.indptr,
+            old.neighbors,
+            start.coefficients,
+            start.left_over,
+        )
+        return due
+
+    def _blocks_of(self, gram: Gram) -> FloatArray:
+        """Return the blocks of C; where a large one is not definite, C is shrunk there.
+
+        The posterior covariances in C are sparse: what was left out can make it indefinite, and
+        the likelihood of a dense graph has no maximum then. Off-diagonal entries times
+        ``1 - t``, ``(1 - t) lowest + t = LEAST_EIGENVALUE``, have one.
+        """
+        support = self.support
+        blocks = gram.component_blocks(support.order, support.bounds, support.offsets)
+        for c in np.flatnonzero(np.diff(support.bounds) > SMALL):
+            size = support.bounds[c + 1] - support.bounds[c]
+            block = blocks[support.offsets[c] : support.offsets[c + 1]].reshape(size, size)
+            np.fill_diagonal(block, 1.0)
+            try:
+                np.linalg.cholesky(block)
+            except np.linalg.LinAlgError:
+                lowest = np.linalg.eigvalsh(block)[0]
+                share = (1.0 - LEAST_EIGENVALUE) / (1.0 - lowest)
+                block *= share
+                inside = support.component[support.i] == c
+                self.correlations = np.where(inside, share * self.correlations, self.correlations)
+        return blocks
 
     def _covariance_of(self, start: "SupportFit") -> FloatArray:
         support, old = self.support, start.support
@@ -184,17 +238,20 @@ class SupportFit:
 
     def _block(self, c: int) -> FloatArray:
         """Return component c's precision as a dense block."""
+        block = np.diag(self.diagonal[self.support.items(c)])
+        rows, cols, entries = self._entries(c)
+        block[rows, cols] = self.edge_values[self.support.edge_number[entries]]
+        return block
+
+    def _entries(self, c: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return rows and columns of component c's entries, and their places in CSR order."""
         support = self.support
         items = support.items(c)
-        block = np.diag(self.diagonal[items])
-        degrees = np.diff(support.indptr)[items]
-        rows = np.repeat(np.arange(len(items)), degrees)
+        rows = np.repeat(np.arange(len(items)), np.diff(support.indptr)[items])
         entries = np.concatenate(
             [np.arange(support.indptr[item], support.indptr[item + 1]) for item in items]
         )
-        cols = support.place[support.neighbors[entries]]
-        block[rows, cols] = self.edge_values[support.edge_number[entries]]
-        return block
+        return rows, support.place[support.neighbors[entries]], entries
 
     def _indefinite(self, known: BoolArray) -> BoolArray:
         """Tell which components' precisions fail a Cholesky factorization.
@@ -245,10 +302,12 @@ class SupportFit:
         covariance = np.linalg.inv(precision)
         scale = 1.0 / np.sqrt(np.diag(covariance))
         block[:] = covariance * scale * scale[:, None]
-        self.diagonal[items] = np.diag(precision)
-        edges = np.flatnonzero(support.component[support.i] == c)
-        place = support.place
-        self.edge_values[edges] = precision[place[support.i[edges]], place[support.j[edges]]]
+        diagonal = np.diag(precision)
+        rows, cols, entries = self._entries(c)
+        self.diagonal[items] = diagonal
+        self.left_over[items] = 1.0 / diagonal
+        self.coefficients[entries] = -precision[rows, cols] / diagonal[rows]
+        self.edge_values[support.edge_number[entries]] = precision[rows, cols]
 
 
 def without_edge(correlation: FloatArray, entry: FloatArray) -> FloatArray:

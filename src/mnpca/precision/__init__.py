@@ -1,4 +1,11 @@
-"""Sparse precision estimation: screening, block descent, certificate, path, choice of penalty."""
+"""Sparse precision estimation: screening, block descent, certificate, path, choice of penalty.
+
+Block descent solves all but two kinds of problems, each of which has a method of its own. Where its
+certificate does not pass (a tiny penalty, few samples, copies of a variable) the interior-point
+method certifies components of up to 100 variables. For covariances on a device, where walking
+columns is slow, there is Newton's method; it fails on the ill-conditioned problems, which then come
+to the processor.
+"""
 
 from mnpca.precision.choice import Choice, choose_penalty, criterion_along_path
 from mnpca.precision.problem import NotCertifiedError

@@ -390,7 +390,7 @@ def distance_from_inverse(indptr, columns, values, theta, W, out):
     """
     p = W.shape[0]
     weight = np.sqrt(theta)
-    square, spread = 0.0, 0.0
+    square, radius = 0.0, 0.0
     for i in range(p):
         row = out[i]
         first, last = indptr[i], indptr[i + 1]
@@ -404,8 +404,8 @@ def distance_from_inverse(indptr, columns, values, theta, W, out):
             squares += x * x
             total += abs(x)
         square += squares / theta[i]
-        spread = max(spread, total / weight[i])
-    return square, spread
+        radius = max(radius, total / weight[i])
+    return square, radius
 
 
 @njit(cache=True, nogil=True)

@@ -131,7 +131,7 @@ def sweep_and_certify(
     target, inner = FIRST * scale * problem.size, inner * scale
     inner_last = min(inner, LAST_INNER * scale)
     work = np.empty_like(iterate.W)
-    total, dual = 0, -np.inf
+    total = 0
     for _ in range(MAX_CERTIFICATES):
         sweeps, progress, ok = descend(
             problem.covariance,
@@ -147,10 +147,10 @@ def sweep_and_certify(
         total += sweeps
         if not ok:
             return None
-        certificate = certify(problem, iterate, goal, dual, work)
+        certificate = certify(problem, iterate, goal, work)
         if certificate.gap <= goal or total >= max_sweeps:
             break
-        gap, dual = certificate.estimate, max(dual, certificate.dual)
+        gap = certificate.estimate
         # On hard problems the gap falls more slowly than the progress, about as its power 2/3.
         target = progress * (0.1 if gap == np.inf else (0.8 * goal / gap) ** 1.5)
         if gap > STALLED * progress:
@@ -178,5 +178,5 @@ def _closed_form(problem: Problem) -> ComponentSolution | None:
             "alpha = 0 needs a non-singular S: pass alpha > 0, or more samples than variables."
         )
     iterate = Iterate.of(T, W)
-    certificate = certify(problem, iterate, np.inf, -np.inf, np.empty_like(W))
+    certificate = certify(problem, iterate, np.inf, np.empty_like(W))
     return ComponentSolution(iterate, certificate, 1)

@@ -70,37 +70,33 @@ class Certificate:
 
     `value` is the objective at the precision T, inf if T is not known to be positive definite.
     `gap` bounds its distance from the optimum, inf if nothing does; `estimate` is the gap as far as
-    known, for the decision how to go on; `dual` the best dual objective so far, where it was
-    computed.
+    known, from which the next target follows.
     """
 
     precision: Sparse
     value: float
     gap: float
     estimate: float
-    dual: float = -np.inf
 
 
-def certify(
-    problem: Problem, iterate: Iterate, goal: float, dual: float, work: FloatArray
-) -> Certificate:
+def certify(problem: Problem, iterate: Iterate, goal: float, work: FloatArray) -> Certificate:
     """Bound the gap of an iterate, whose W moves to the dual point where T is sparse.
 
-    ``dual`` is the best dual objective so far, ``work`` room for a matrix.
+    ``work`` is room for a matrix.
     """
     T = iterate.to_precision()
     if len(T.values) > SPARSE * problem.size**2:
-        return _by_factors(problem, iterate.W, T, goal, dual, work)
+        return _by_factors(problem, iterate.W, T, goal, work)
     W = iterate.W
     fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, *T, True, W)
-    square, spread = distance_from_inverse(*T, iterate.theta, W, work)
-    gap = largest_gap(np.sqrt(square), spread)
+    square, radius = distance_from_inverse(*T, iterate.theta, W, work)
+    gap = largest_gap(np.sqrt(square), radius)
     if gap > goal:
         # The eigenvalues' squares add up to the trace of the square, which may be much less.
         tiles = [slice(i, i + TILE) for i in range(0, len(work), TILE)]
         trace = sum(float(np.sum(work[tile] * work[:, tile].T)) for tile in tiles)
         square = min(square, abs(trace))
-        gap = largest_gap(np.sqrt(square), spread)
+        gap = largest_gap(np.sqrt(square), radius)
         if 0.5 * square > goal:
             return Certificate(T, np.inf, np.inf, 0.5 * square)
     value = _value(problem, T, work)
@@ -113,21 +109,21 @@ def certify(
 
 
 def _by_factors(
-    problem: Problem, W: FloatArray, T: Sparse, goal: float, dual: float, work: FloatArray
+    problem: Problem, W: FloatArray, T: Sparse, goal: float, work: FloatArray
 ) -> Certificate:
     """Bound the gap by two factorizations, or by three.
 
     A dual point with the signs of T errs by second order only. Where it is not good enough, W
     clipped is tried too, which is nearer to W and so more often definite.
     """
-    value = _value(problem, T, work)
+    value, dual = _value(problem, T, work), -np.inf
     for on_support in (True, False):
         fill_dual(problem.covariance, problem.alpha, problem.diagonal, W, *T, on_support, work)
         dual = max(dual, log_determinant(work) + problem.size)
         if value - dual <= goal:
             break
     gap = max(value - dual, 0.0)
-    return Certificate(T, value, gap, gap, dual)
+    return Certificate(T, value, gap, gap)
 
 
 def _value(problem: Problem, T: Sparse, work: FloatArray) -> float:

@@ -1,4 +1,4 @@
-"""Interior-point method on the dual: slow and small, but it does not mind ill-conditioning.
+"""Interior-point method on the dual: for small problems, and insensitive to ill-conditioning.
 
 Maximizes logdet W + mu sum_ij log(alpha_ij^2 - (W_ij - S_ij)^2) over the off-diagonal entries for
 falling mu (Boyd and Vandenberghe 2004, chapter 11), by steps with the whole Hessian of logdet and a

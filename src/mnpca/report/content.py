@@ -156,12 +156,18 @@ def scores_section(model, X, missing, labels, scaled):
 
 
 def loadings_section(model, *, count=12):
-    """Return, for each component, the features with the largest loadings."""
+    """Return, for each component, the features with the largest loadings.
+
+    Where it is known, with the probability that a feature has next to no part in the signal.
+    """
     names = item_names(model, "columns")
+    zero = getattr(model, "priors_", {}).get("columns", {}).get("zero")
     tops = []
     for component in model.components_[:MAX_COMPONENTS]:
         top = np.argsort(-np.abs(component), kind="stable")[:count]
-        tops.append([[names[j][:MAX_NAME], short(component[j])] for j in top])
+        known = [[] if zero is None else [short(zero[j])] for j in top]
+        pairs = zip(top, known, strict=True)
+        tops.append([[names[j][:MAX_NAME], short(component[j]), *more] for j, more in pairs])
     return {"n_columns": len(names), "components": tops}
 
 

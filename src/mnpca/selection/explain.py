@@ -53,7 +53,14 @@ def explain_rank(fit: MNPCAFit, edge: float, asked: int | None) -> str:
     k = len(fit.singular_values)
     path = dict(fit.rank_path)
     if asked is not None and asked >= k:
-        return f"{asked} component{'s were' if asked != 1 else ' was'} asked for."
+        text = f"{asked} component{'s were' if asked != 1 else ' was'} asked for"
+        best = max(fit.candidates, key=lambda candidate: candidate.evidence)
+        if best.n_components < k and best.evidence > fit.evidence:
+            text += (
+                f"; the evidence gains {best.evidence - fit.evidence:.0f} nats with "
+                f"{best.n_components} and {best.n_row_edges + best.n_col_edges} edges"
+            )
+        return text + "."
     if k == 0:
         return (
             "No component stands above the noise: what the rows and columns share is explained "

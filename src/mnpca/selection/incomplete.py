@@ -13,7 +13,7 @@ from mnpca._typing import BoolArray, FloatArray
 from mnpca.noise.estimate import Structure
 from mnpca.selection.choose_model import ChosenModel, choose_model
 from mnpca.solvers.missing.incomplete import Incomplete, Outcome
-from mnpca.solvers.missing.rounds import ROUNDS_FROM_AFAR, CompletedFit, MissingRounds
+from mnpca.solvers.missing.rounds import ROUNDS_FROM_START, CompletedFit, MissingRounds
 from mnpca.solvers.missing.start import column_fill, first_fit, first_guess
 from mnpca.solvers.mnpca.fit import fit_with
 from mnpca.solvers.mnpca.low_rank_step import largest_rank
@@ -71,7 +71,7 @@ def predict_hidden(problem: Incomplete, candidates: list[Candidate], seed: int) 
 
 
 def can_be_hidden(missing: BoolArray, seed: int) -> bool:
-    """Tell whether every part has cells that can be hidden: a few of them do not tell anything."""
+    """Whether every part has cells that can be hidden."""
     return all(hidden.any() for hidden in _parts(missing, seed))
 
 
@@ -209,7 +209,7 @@ def _rivals(
     most = min(RIVAL_RANK, largest_rank(problem.matrix.shape)) if rank is None else rank
     center, seed = settings.center, settings.seed
     guess, fit = first_fit(problem, most, center, seed)
-    options: dict[str, Any] = {"n_rounds": ROUNDS_FROM_AFAR, "prune": rank is None}
+    options: dict[str, Any] = {"n_rounds": ROUNDS_FROM_START, "prune": rank is None}
     rivals = [
         MissingRounds(problem, guess, fit, each, center, seed, **options) for each in structures
     ]

@@ -11,7 +11,7 @@ from mnpca._typing import FloatArray
 from mnpca.engines.arrays import Array, diagonal_matrix, namespace
 from mnpca.model.low_rank import LowRank
 from mnpca.model.objective import Penalty
-from mnpca.model.sparse import repeated
+from mnpca.model.sparse import tile
 from mnpca.model.sparse_data import col_gram, row_gram, weighted_norm
 from mnpca.precision import criterion_along_path
 from mnpca.solvers.likelihood.fit import begin
@@ -130,21 +130,21 @@ def choose_penalties(
     fields of `Penalty`. The data are centered, `n_matrices` one under the other, None where there
     is one.
     """
-    copies = n_matrices or 1
-    n, p = data.shape[0] // copies, data.shape[1]
+    n_repeats = n_matrices or 1
+    n, p = data.shape[0] // n_repeats, data.shape[1]
     unit = 1.0
     alphas = [alpha_row, alpha_col]
     paths: list[dict[str, Any] | None] = [None, None]
     if any(isinstance(alpha, str) for alpha in alphas):
-        start = begin(data, rank, Penalty(), "svd", copies)
-        rows, cols = repeated(start.row_precision, data.shape[0]), start.col_precision
+        start = begin(data, rank, Penalty(), "svd", n_repeats)
+        rows, cols = tile(start.row_precision, data.shape[0]), start.col_precision
         if "bic" in [alpha for alpha in alphas if isinstance(alpha, str)]:
             unit = _noise_size(data, start.signal, rows, cols)
     for side, size in enumerate((n, p)):
         if not isinstance(alphas[side], str):
             alphas[side] = checked_penalty(alphas[side], size, ("alpha_row", "alpha_col")[side])
             continue
-        m = copies * n * p // size
+        m = n_repeats * n * p // size
         if side == 0:
             covariance = row_gram(data, start.signal, cols, n)
         else:
@@ -154,7 +154,7 @@ def choose_penalties(
             m,
             alphas[side],
             # Components leave correlations among columns that more matrices do not lower.
-            n_matrices=copies if side == 0 or rank == 0 else 1,
+            n_matrices=n_repeats if side == 0 or rank == 0 else 1,
             penalize_diagonal=options["diagonal"],
         )
         paths[side], alphas[side] = path, path["best"]

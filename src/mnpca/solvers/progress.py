@@ -1,30 +1,12 @@
-"""What a running fit tells: where it is, how it does, and the state to resume from.
+"""What a running fit reports: where it is, how it does, and the state to resume from.
 
-How a solver takes part
------------------------
-A solver takes ``report: Report = silent`` and ``resume: State | None = None``. At the end of every
-outer iteration it calls ``report(Progress(stage, iteration, objective, state))``, where ``state``
-is a function without arguments that returns everything the next iteration reads: iterates, the
-history and counters. With ``resume`` it takes all of that from the state instead of starting, and
-then does exactly the operations an uninterrupted run would do, so that the results agree to the
-bit::
-
-    def solve(matrix, max_iter, report=silent, resume=None):
-        if resume is None:
-            factor, history = start(matrix), []
-        else:
-            factor, history = resume["factor"], list(resume["history"])
-        for iteration in range(len(history) + 1, max_iter + 1):
-            factor, value = step(matrix, factor)
-            history.append(value)
-            report(Progress("flip-flop", iteration, value,
-                            lambda: {"factor": factor, "history": history}))
-            if settled(history):
-                break
-        return factor, history
+A solver takes ``report: Report = silent`` and ``resume: State | None = None``. After every outer
+iteration, the last one too, it calls ``report(Progress(stage, iteration, objective, state))``,
+where ``state`` is a function that returns everything the next iteration reads. With ``resume`` it
+takes all of that from the state instead of starting, and then does exactly the operations of an
+uninterrupted run, so that the results agree to the bit.
 
 - ``state`` is called at once or never, so it may refer to arrays that are updated in place.
-- The last iteration is reported too: resuming from it must stop again, not take one more step.
 - Values may be numbers, strings, None, arrays, sparse arrays, lists, tuples, dicts and LowRank.
 - A loop around a solver (ranks, starts, stages) nests its state with `nested` and `inner_state`.
 - What is cheap and deterministic in the data (a mean, a Gram matrix) is recomputed, not stored.
@@ -36,11 +18,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mnpca.engines.arrays import Array, is_foreign_array, like, to_numpy
+from mnpca.engines.arrays import Array, is_foreign_array, like
 from mnpca.model.low_rank import LowRank
 
 State: TypeAlias = Mapping[str, Any]
-"""Arrays, sparse arrays, numbers and strings by name: all a solver needs to go on."""
+"""Arrays, sparse arrays, numbers and strings by name: all a solver needs to continue."""
 
 
 @dataclass(frozen=True)
@@ -114,28 +96,15 @@ def inner_state(state: State | None) -> State | None:
     return inner
 
 
-def on_host(value: Any) -> Any:
-    """Return a state with copies in the host's memory of what lives in another library's."""
-    return _mapped(value, lambda each: to_numpy(each) if is_foreign_array(each) else each)
-
-
 def beside(value: Any, data: Array) -> Any:
-    """Return a state with its arrays where the data live."""
+    """Return a state that was kept in the host's memory with its matrices where the data live."""
     if not is_foreign_array(data):
         return value
-    return _mapped(value, lambda each: like(each, data) if _is_matrix(each) else each)
-
-
-def _is_matrix(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 2
-
-
-def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
-    """Apply a function to the leaves of dictionaries, lists and `LowRank`."""
     if isinstance(value, Mapping):
-        return {name: _mapped(each, function) for name, each in value.items()}
+        return {name: beside(each, data) for name, each in value.items()}
     if isinstance(value, LowRank):
-        return LowRank(*(_mapped(each, function) for each in value))
+        return LowRank(*(beside(each, data) for each in value))
     if isinstance(value, list | tuple):
-        return [_mapped(each, function) for each in value]
-    return function(value)
+        return [beside(each, data) for each in value]
+    is_matrix = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 2
+    return like(value, data) if is_matrix else value

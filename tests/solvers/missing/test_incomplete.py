@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from mnpca.datasets import chain_precision, sample_matrix_normal
 from mnpca.model.effects import Covariates
@@ -23,15 +22,15 @@ def problem(seed=0, share=0.25, covariates=None):
     return Incomplete(np.where(missing, 0.0, matrix), missing, covariates or none()), matrix
 
 
-def test_holes_become_conditional_means():
+def test_missing_cells_become_conditional_means():
     incomplete, matrix = problem()
     signal = np.full(matrix.shape, 0.3)
     completion = incomplete.under(ROWS, COLS).complete(signal, tol=1e-10)
     joint = np.kron(ROWS.toarray(), COLS.toarray())
-    holes = incomplete.missing.ravel()
+    hidden = incomplete.missing.ravel()
     noise = (matrix - signal).ravel()
     mean = -np.linalg.solve(
-        joint[np.ix_(holes, holes)], joint[np.ix_(holes, ~holes)] @ noise[~holes]
+        joint[np.ix_(hidden, hidden)], joint[np.ix_(hidden, ~hidden)] @ noise[~hidden]
     )
     assert completion.filled[incomplete.missing] == pytest.approx(0.3 + mean, abs=1e-8)
     assert np.array_equal(
@@ -72,7 +71,7 @@ def test_drawn_effects_give_back_what_covariates_took():
     assert size == pytest.approx(9 / 12 * 7 / 9, abs=0.03)
 
 
-def test_effects_and_holes_together_reach_their_joint_solution():
+def test_effects_and_missing_cells_together_reach_their_joint_solution():
     rng = np.random.default_rng(3)
     covariates = Covariates(rng.standard_normal((12, 1)), np.zeros((9, 0)), False)
     incomplete, _ = problem(3, 0.15, covariates)
@@ -89,7 +88,7 @@ def test_effects_and_holes_together_reach_their_joint_solution():
     assert completion.effects.row_coef.ravel() == pytest.approx(joint, abs=0.02)
 
 
-def test_scales_ignore_the_holes():
+def test_scales_ignore_the_missing_cells():
     rng = np.random.default_rng(0)
     row, col = rng.uniform(0.5, 2.0, 400), rng.uniform(0.5, 2.0, 300)
     residual = rng.standard_normal((400, 300)) * np.sqrt(np.outer(row, col))
@@ -113,13 +112,6 @@ def test_first_guess_finds_a_strong_signal():
     incomplete = Incomplete(np.where(missing, 0.0, matrix), missing, none(60, 40))
     guess = first_guess(incomplete, 2, "auto", 0)
     assert np.sqrt(np.mean((guess - signal)[missing] ** 2)) < 0.15
-
-
-def test_precisions_may_be_any_sparse_format():
-    incomplete, matrix = problem()
-    plain = incomplete.under(ROWS, COLS).complete(np.zeros(matrix.shape)).filled
-    other = incomplete.under(sp.coo_array(ROWS), sp.coo_array(COLS))
-    assert np.array_equal(other.complete(np.zeros(matrix.shape)).filled, plain)
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])

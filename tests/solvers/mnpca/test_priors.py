@@ -12,11 +12,9 @@ from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.fit import signal_variance
-from mnpca.solvers.mnpca.learned import learn_signal
+from mnpca.solvers.mnpca.learned import expected_gain, learn_signal
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 from mnpca.solvers.mnpca.priors import (
-    NEGLIGIBLE,
-    SCALES,
     Mixture,
     best_weights,
     gaussian_prior,
@@ -131,17 +129,14 @@ def test_a_gaussian_prior_has_the_covariance_of_the_rows():
 
 
 def test_a_scale_prior_knows_which_rows_are_zero():
-    z, d = observed(mostly_zero)
-    zero = np.linalg.norm(mostly_zero(*_same_draw(d)), axis=1) == 0
-    negligible = scale_prior(z, d).shares(z, d)[:, SCALES <= NEGLIGIBLE].sum(axis=1)
+    rng = np.random.default_rng(0)
+    rows, d = mostly_zero(rng, 400, 2), np.full(400, 8.0)
+    z = rows + rng.standard_normal(rows.shape) / np.sqrt(8.0)
+    zero = ~rows.any(axis=1)
+    prior = scale_prior(z, d)
+    negligible = prior.shares(z, d)[:, prior.negligible()].sum(axis=1)
     assert negligible[zero].mean() > 0.8
     assert negligible[~zero].mean() < 0.2
-
-
-def _same_draw(d):
-    rng = np.random.default_rng(0)
-    rng.uniform(4.0, 12.0, len(d))
-    return rng, len(d), 2
 
 
 @pytest.mark.parametrize(
@@ -230,3 +225,15 @@ def test_the_learned_posterior_knows_the_error_of_the_gaussian_signal():
     mine, other = (part.left @ part.right.T for part in (learned, gaussian))
     variances = [signal_variance(part, noise).dense().sum() for part in (learned, gaussian)]
     assert np.sum((mine - other) ** 2) + variances[0] == pytest.approx(variances[1], rel=0.15)
+    # How much nearer the learned signal is, in draws from its posterior.
+    gains = []
+    for _ in range(400):
+        drawn = []
+        for factor in (learned.left_factor, learned.right_factor):
+            white = rng.standard_normal(factor.variances.shape) * np.sqrt(factor.variances)
+            drawn.append(white @ factor.basis.T)
+        off = drawn[0] @ learned.loadings.T + learned.scores @ drawn[1].T
+        gains.append(np.sum((other - mine - off) ** 2) - np.sum(off**2))
+    mean, deviation = expected_gain(learned, gaussian)
+    assert np.mean(gains) == pytest.approx(mean, rel=0.05)
+    assert np.std(gains) == pytest.approx(deviation, rel=0.15)

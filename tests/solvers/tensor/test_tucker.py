@@ -57,12 +57,6 @@ def test_two_axes_are_generalized_pca():
     assert np.allclose(np.diag(signal.core) ** 2, parts.singular_values**2)
 
 
-def test_full_rank_gives_the_data_back():
-    T = np.random.default_rng(1).normal(size=(4, 5, 3))
-    assert np.allclose(tucker(T, (4, 5, 3), chains(T.shape)).dense(), T)
-    assert np.allclose(tucker(T, (None, 5, 3), chains(T.shape)).dense(), T)
-
-
 @pytest.mark.parametrize("center", [False, True])
 def test_factors_are_orthonormal_in_their_metric_and_the_core_is_orthogonal(center):
     T = np.random.default_rng(2).normal(size=(7, 6, 5)) + 3.0

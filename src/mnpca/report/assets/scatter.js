@@ -127,8 +127,9 @@ function loadings() {
   if (!DATA.loadings.components.length) { byId("loadings").remove(); return; }
   DATA.loadings.components.forEach((rows, k) => {
     const body = make("tbody");
-    for (const [name, value] of rows) body.append(make("tr", {}, make("td", {}, named(name, 40)), make("td", { class: "num" }, number(value))));
-    const head = make("thead", {}, make("tr", {}, make("th", {}, `Component ${k + 1}`), make("th", { class: "num" }, "loading")));
+    for (const [name, ...values] of rows) body.append(make("tr", {}, make("td", {}, named(name, 40)), ...values.map((value) => make("td", { class: "num" }, number(value)))));
+    const titles = ["loading", "P(zero)"].slice(0, rows[0].length - 1);
+    const head = make("thead", {}, make("tr", {}, make("th", {}, `Component ${k + 1}`), ...titles.map((title) => make("th", { class: "num" }, title))));
     tables.append(make("table", {}, head, body));
   });
 }

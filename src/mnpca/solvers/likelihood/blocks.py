@@ -14,8 +14,8 @@ from mnpca.model.gpca import gpca
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
-from mnpca.model.sparse import logdet, repeated, side_by_side
-from mnpca.model.sparse_data import CenteredSparse, col_gram, row_gram
+from mnpca.model.sparse import logdet, side_by_side, tile
+from mnpca.model.sparse_data import SparseLess, col_gram, row_gram
 from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
 
 LowRankStep: TypeAlias = Literal["als", "closed"]
@@ -59,7 +59,7 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     covariance /= data.shape[0] // n * p
     if penalty.scale_free and penalty.col_on:
         covariance /= math.exp(logdet(iterate.col_precision) / p)
-    hold_scale = penalty.col_on and not penalty.sees_scale
+    hold_scale = penalty.col_on and not penalty.determines_scale
     side = (iterate.row_precision, penalty.row, penalty.diagonal)
     precision, result = _lower(covariance, *side, iterate.row_start, tol, hold_scale)
     return replace(iterate, row_precision=precision, row_start=result)
@@ -73,7 +73,7 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     """
     if not penalty.col_on:
         return iterate
-    all_rows = repeated(iterate.row_precision, data.shape[0])
+    all_rows = tile(iterate.row_precision, data.shape[0])
     covariance = col_gram(data, iterate.signal, all_rows)
     if penalty.ridge:
         covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
@@ -94,7 +94,7 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
 
 def gauge_step(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Iterate:
     """Move the common scale of the two precisions to where the penalties are lowest."""
-    if not (penalty.row_on and penalty.col_on and penalty.sees_scale):
+    if not (penalty.row_on and penalty.col_on and penalty.determines_scale):
         return iterate
     scale = best_gauge(
         data.shape, iterate.signal, iterate.row_precision, iterate.col_precision, penalty
@@ -110,7 +110,7 @@ def signal_step(
     data: FloatArray, iterate: Iterate, penalty: Penalty, low_rank_step: LowRankStep
 ) -> Iterate:
     """Minimize over scores and loadings; near a perfect fit rounding may prevent it."""
-    all_rows = repeated(iterate.row_precision, data.shape[0])
+    all_rows = tile(iterate.row_precision, data.shape[0])
     precisions = (all_rows, iterate.col_precision, penalty.ridge)
     if low_rank_step == "closed":
         signal = closed_form(data, iterate.signal.left.shape[1], *precisions)
@@ -185,7 +185,7 @@ def exact_shares(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Shares
     Empty where nothing can grow without end: the diagonal has its penalty, or data are sparse and
     their residual is never formed.
     """
-    if penalty.diagonal or isinstance(data, CenteredSparse):
+    if penalty.diagonal or isinstance(data, SparseLess):
         return {}
     residual = data - iterate.signal.dense()
     shares = {}

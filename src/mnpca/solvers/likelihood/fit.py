@@ -10,13 +10,20 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
-from mnpca.engines.arrays import Array, diagonal_matrix, is_foreign_array, like, to_numpy
+from mnpca.engines.arrays import (
+    Array,
+    diagonal_matrix,
+    is_foreign_array,
+    like,
+    on_host,
+    to_numpy,
+)
 from mnpca.model.gpca import Gpca, identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
-from mnpca.model.sparse import normalize_gauge, repeated
-from mnpca.model.sparse_data import CenteredSparse
+from mnpca.model.sparse import normalize_gauge, tile
+from mnpca.model.sparse_data import SparseLess
 from mnpca.noise.scales import row_col_scales
 from mnpca.precision import PrecisionResult
 from mnpca.solvers.likelihood.blocks import (
@@ -38,7 +45,6 @@ from mnpca.solvers.progress import (
     beside,
     inner_state,
     nested,
-    on_host,
     silent,
 )
 
@@ -100,7 +106,7 @@ def identified(fit: LikelihoodFit, unit: float) -> tuple[sp.csr_array, sp.csr_ar
     )
     row, col = normalize_gauge(*precisions)
     scores, loadings = map(to_numpy, fit.signal)
-    metrics = Metric(len(scores), repeated(row, len(scores))), Metric(len(loadings), col)
+    metrics = Metric(len(scores), tile(row, len(scores))), Metric(len(loadings), col)
     return row, col, identify(scores * unit, loadings, *metrics)
 
 
@@ -160,9 +166,8 @@ def begin(
     identity = _diagonal(np.ones(n // n_matrices), data), _diagonal(np.ones(p), data)
     if start == "svd":
         return Iterate(closed_form(data, rank), *identity)
-    if isinstance(data, CenteredSparse):
-        units = np.full(p, data.unit)
-        engine = engine_for(data.matrix).standardized(data.mean, units)
+    if isinstance(data, SparseLess):
+        engine = engine_for(data.matrix).standardized(data.right[:, 0], np.ones(p))
     else:
         engine = engine_for(data)
     scales = row_col_scales(engine, n_repeats=n_matrices)
@@ -170,7 +175,7 @@ def begin(
         _diagonal(side.base.weights, data) if on else plain
         for side, plain, on in zip(scales, identity, (penalty.row_on, penalty.col_on), strict=True)
     )
-    signal = closed_form(data, rank, repeated(row, n), col, penalty.ridge)
+    signal = closed_form(data, rank, tile(row, n), col, penalty.ridge)
     return Iterate(signal, *identity)
 
 

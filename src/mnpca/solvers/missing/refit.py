@@ -11,6 +11,7 @@ from mnpca.model.conditional import noise_variances
 from mnpca.model.gpca import Gpca, identify
 from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
+from mnpca.model.sparse_data import centered
 from mnpca.solvers.likelihood.blocks import closed_form
 from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
 from mnpca.solvers.progress import Report, State, inner_state, nested
@@ -55,7 +56,6 @@ def fit_incomplete(
     *,
     center: bool,
     ridge: float = 0.0,
-    seed: int = 0,
     report: Report,
     resume: State | None = None,
 ) -> IncompleteFit:
@@ -68,12 +68,11 @@ def fit_incomplete(
         number, data, inner = int(resume["fit"]), resume["data"], inner_state(resume)
     while True:
         at = {"fit": number, "data": data}
-        mean = _mean(data, center)
-        solution = solve(data - mean, nested(report, lambda at=at: at), inner)  # type: ignore[misc]
+        solution = solve(centered(data, center)[0], nested(report, lambda at=at: at), inner)  # type: ignore[misc]
         inner = None
         expectation = problem.under(solution.row_precision, solution.col_precision)
         mean, signal, completion = _settle(expectation, data, rank, center, ridge)
-        rng = np.random.default_rng([seed, number])
+        rng = np.random.default_rng([0, number])
         data = expectation.for_noise(completion, rng)
         number += 1
         if number == FITS:
@@ -89,10 +88,6 @@ def fit_incomplete(
     )
 
 
-def _mean(data: FloatArray, center: bool) -> FloatArray:
-    return data.mean(axis=0) if center else np.zeros(data.shape[1])
-
-
 def _settle(
     expectation: Expectation, data: FloatArray, rank: int, center: bool, ridge: float
 ) -> tuple[FloatArray, LowRank, Completion]:
@@ -100,8 +95,8 @@ def _settle(
     cells = None
     total = np.zeros_like(data)
     for _ in range(SIGNAL_STEPS):
-        mean = _mean(data, center)
-        signal = closed_form(data - mean, rank, *expectation.precisions, ridge)
+        rest, mean = centered(data, center)
+        signal = closed_form(rest, rank, *expectation.precisions, ridge)
         old, total = total, signal.dense() + mean
         completion = expectation.complete(total, cells)
         cells, data = completion.cells, expectation.for_signal(completion)

@@ -29,8 +29,8 @@ from mnpca.solvers.progress import Progress, Report, State, silent
 
 #: Noise steps from the end of a search for networks.
 ROUNDS = 3
-#: Most noise steps from elsewhere ...
-ROUNDS_FROM_AFAR = 8
+#: Most noise steps from another start ...
+ROUNDS_FROM_START = 8
 #: ... where they end when the signal changes by less than this share; the draws never let it
 #: stand still.
 STILL = 0.05
@@ -126,7 +126,7 @@ class MissingRounds:
         matrix = np.where(hidden, 0.0, self.problem.matrix)
         other.problem = replace(self.problem, matrix=matrix, missing=missing)
         other.start, other.center = completed.fit, completed.fit.centered
-        other.n_rounds, other.rounds = ROUNDS_FROM_AFAR, []
+        other.n_rounds, other.rounds = ROUNDS_FROM_START, []
         known = other._beginning()
         # Eigenvalues, of which variances are made, have a floor in the solver's units.
         scaled = other.standardized.to_scaled(known.noise)

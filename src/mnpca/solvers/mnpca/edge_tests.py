@@ -33,9 +33,7 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
     whitened data ``A^(1/2) (Y - 1 mean') B^(1/2)`` are projected on what is orthogonal to the
     whitened scores and mean, and to the whitened loadings. An error of the scores leaves nothing
     there without an error of the loadings too. The columns see n - k - 1 independent rows, the rows
-    p - k columns. The fit has scaled every one of these observations to the same length over the q
-    items, so that products of two items vary by q / (q + 2) as much as those of normal variables:
-    m observations count for m (q + 2) / q.
+    p - k columns, and `effective_observations` says what these are worth.
 
     Cells of the white matrix are replaced by their normal scores: these are the cells themselves
     where the noise is normal, and heavy tails do not pass for edges where it is not.
@@ -51,26 +49,52 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
     _project(white, left, right)
     white = normal_scores(white)
     _project(white, left, right)
-    n, p = white.shape
-    free_rows, free_cols = n - left.shape[1], p - right.shape[1]
-    white *= np.sqrt(max(free_rows * free_cols, 1) / max(float(np.vdot(white, white)), 1e-300))
+    free = (white.shape[0] - left.shape[1]) * (white.shape[1] - right.shape[1])
+    white *= np.sqrt(max(free, 1) / max(float(np.vdot(white, white)), 1e-300))
     white = white.astype(np.float32)
-    return (
-        _test(row, white, left, free_cols * row.n_repeats * (n + 2) / n),
-        _test(col, white.T, right, free_rows * (p + 2) / p),
-    )
+    return _test(row, white, left, right), _test(col, white.T, right, left)
 
 
 def _test(
-    noise: AxisPrecision, white: FloatArray, taken: FloatArray, n_observations: float
+    noise: AxisPrecision, white: FloatArray, taken: FloatArray, observed: FloatArray
 ) -> EdgeTests:
-    """Test the pairs of one axis; `taken` spans what the signal has taken of the white matrix."""
+    """Test the pairs of one axis.
+
+    The signal has taken of the white matrix what lies in the span of `taken`, and of its rows what
+    lies in that of `observed`.
+    """
     size, repeats = noise.base.size, noise.n_repeats
-    if not can_test(size, n_observations):
+    left_over = np.tile(1.0 - np.einsum("lk,lk->l", observed, observed), repeats)
+    if not can_test(size, left_over.sum()):
         return EdgeTests.none(size)
+    n_observations = effective_observations(_side_by_side(white, repeats), left_over)
     residual = _side_by_side(_inverse_root(noise, white), repeats)
+    residual *= np.sqrt(n_observations / left_over.sum())
     hidden = _side_by_side(_inverse_root(noise, taken) / np.sqrt(repeats), repeats)
     return score_edges(residual, hidden, noise.base.precision, n_observations)
+
+
+def effective_observations(white: FloatArray, left_over: FloatArray) -> float:
+    """Return how many normal observations of equal variance the columns of a matrix are worth.
+
+    The correlation of two independent items varies by ``sum d_l^2 / (sum d_l)^2``, d_l the variance
+    of observation l, and ``sum_(i != j) x_il^2 x_jl^2`` estimates d_l^2 without bias. Where the fit
+    has scaled the observations to the same length over the q items, that is ``q / (q + 2)`` of
+    what it is where they have the same variance.
+
+    Parameters
+    ----------
+    white : array of shape (q, l)
+        Independent items in rows.
+    left_over : array of shape (l,)
+        Share of every observation that was not taken by the signal. Equal observations would be
+        worth their sum.
+    """
+    squares = np.square(white, dtype=np.float64)
+    items, observations = squares.sum(axis=1), squares.sum(axis=0)
+    expected = (items.sum() ** 2 - items @ items) * (left_over @ left_over)
+    found = (observations @ observations - np.vdot(squares, squares)) * left_over.sum() ** 2
+    return float(left_over.sum() * expected / found) if found > 0.0 else 0.0
 
 
 def normal_scores(matrix: FloatArray) -> FloatArray:

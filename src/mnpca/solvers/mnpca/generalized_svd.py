@@ -45,7 +45,7 @@ def generalized_svd(
     *,
     mean: FloatArray | None = None,
     start: FloatArray | None = None,
-    rng: np.random.Generator,
+    seed: int = 0,
     max_iter: int = 60,
     tol: float = 1e-4,
 ) -> GeneralisedSVD:
@@ -60,20 +60,16 @@ def generalized_svd(
         Holds Y.
     row_noise, col_noise : AxisPrecision
         Metrics A and B.
-    rank : int
-        Number of triples.
     mean : array of shape (p,), optional
         Row to subtract.
     start : array of shape (p, any), optional
         Loadings to start from; filled up with random columns.
-    rng : numpy Generator
-        Source of the random columns.
     """
     n, p = engine.shape
     if rank == 0:
         return GeneralisedSVD(np.zeros((n, 0)), np.zeros(0), np.zeros((p, 0)), mean)
     width = min(rank + EXTRA, n, p)
-    right: FloatArray = rng.standard_normal((p, width))
+    right: FloatArray = np.random.default_rng(seed).standard_normal((p, width))
     if start is not None:
         right[:, : start.shape[1]] = start[:, :width]
     right, weighted_right = _orthonormal(right, col_noise)

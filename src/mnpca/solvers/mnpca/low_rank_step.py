@@ -1,5 +1,7 @@
 """The signal given the noise, with and without a mean row."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -45,36 +47,24 @@ def low_rank_step(
     row_noise, col_noise : AxisPrecision
         A and B.
     rank : int or None
-        Components of the signal, the mean not counted. None takes those whose generalized
-        singular values exceed ``sqrt n + sqrt p``, where those of pure noise end.
-    most : int, optional
-        Where the rank is None, look for no more components than this.
+        Components of the signal, the mean not counted. None takes those above the `noise_edge`,
+        but no more than `most`.
     center : bool or "auto"
         Whether the model has a mean row.
     start : array of shape (p, any), optional
         Loadings near the answer.
-    max_sweeps, tol : int, float
-        Of the variational sweeps.
-    seed : int
-        Of the random columns in the subspace iteration.
     """
     total = engine.weighted_norm(row_noise.weights, col_noise.weights)
-    options = (False, True) if center == "auto" else (bool(center),)
     posteriors = []
-    for centered in options:
+    for centered in (False, True) if center == "auto" else (bool(center),):
         mean = generalized_least_squares_mean(engine, row_noise) if centered else None
+        triples = partial(generalized_svd, engine, row_noise, col_noise, mean=mean, seed=seed)
         if rank is None:
-            svd = _above_noise(engine, row_noise, col_noise, mean, start, seed, most)
+            largest = largest_rank(engine.shape)
+            bound = largest if most is None else min(most, largest)
+            svd = _above_noise(triples, noise_edge(engine.shape), bound, start)
         else:
-            svd = generalized_svd(
-                engine,
-                row_noise,
-                col_noise,
-                rank,
-                mean=mean,
-                start=start,
-                rng=np.random.default_rng(seed),
-            )
+            svd = triples(rank, start=start)
         posteriors.append(
             variational_step(
                 engine, row_noise, col_noise, svd, total, max_sweeps=max_sweeps, tol=tol
@@ -88,47 +78,26 @@ def leading_components(
 ) -> Posterior:
     """Return the posterior of the signal's leading components under the same noise."""
     total = engine.weighted_norm(noise.row.weights, noise.col.weights)
+    svd = posterior.svd.leading(rank)
     return variational_step(
-        engine,
-        noise.row,
-        noise.col,
-        posterior.svd.leading(rank),
-        total,
-        max_sweeps=max_sweeps,
-        tol=1e-7,
+        engine, noise.row, noise.col, svd, total, max_sweeps=max_sweeps, tol=1e-7
     )
 
 
 def _above_noise(
-    engine: Engine,
-    row_noise: AxisPrecision,
-    col_noise: AxisPrecision,
-    mean: FloatArray | None,
-    start: FloatArray | None,
-    seed: int,
-    limit: int | None,
+    triples: Callable[..., GeneralisedSVD], edge: float, most: int, start: FloatArray | None
 ) -> GeneralisedSVD:
     """Return the triples above the edge of pure noise: look at twice as many until one is below.
 
     They are first counted roughly, then computed.
     """
-    edge = noise_edge(engine.shape)
-    most = largest_rank(engine.shape)
-    most = most if limit is None else min(most, limit)
     width = 6 if start is None else max(6, start.shape[1] + 4)
-
-    def triples(rank: int, loadings: FloatArray | None, tol: float) -> GeneralisedSVD:
-        rng = np.random.default_rng(seed)
-        return generalized_svd(
-            engine, row_noise, col_noise, rank, mean=mean, start=loadings, rng=rng, tol=tol
-        )
-
     while True:
-        rough = triples(min(width, most), start, 1e-3)
+        rough = triples(min(width, most), start=start, tol=1e-3)
         count = int(np.sum(rough.singular_values > edge))
         start = rough.right
         if count + SURPLUS <= width or width >= most:
-            return triples(min(count + SURPLUS, most), start, 1e-4)
+            return triples(min(count + SURPLUS, most), start=start)
         width *= 2
 
 

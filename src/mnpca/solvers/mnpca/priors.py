@@ -3,14 +3,14 @@
 Row i is observed as ``z_i = x_i + e_i`` with ``e_i ~ N(0, I / d_i)``, d_i known.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.optimize import nnls
 
-from mnpca._typing import FloatArray
+from mnpca._typing import BoolArray, FloatArray
 from mnpca.solvers.mnpca import _kernels as kernels
 from mnpca.solvers.mnpca.variational import shrink_rows
 
@@ -24,7 +24,7 @@ PriorChoice: TypeAlias = Literal["auto", "gaussian", "mixture"]
 #: Scales of a row relative to the Gaussian prior, from "absent" on. A grid in steps of a half
 #: decade loses less than a tenth of a nat per row against a finer one.
 SCALES = np.array([0.0, *10.0 ** np.arange(-2.5, 2.25, 0.5)])
-#: A row of this scale has next to no part in the signal: less than a fifth of the usual size.
+#: Rows of so small a mean square have next to no part in the signal: a fifth of the usual size.
 NEGLIGIBLE = 0.04
 #: Most rows that a prior is fitted to, and that families are compared on; an even sample of more.
 FITTED_ROWS, COMPARED_ROWS = 5000, 1000
@@ -57,6 +57,20 @@ class Mixture:
     centers: FloatArray
     values: FloatArray
     vectors: FloatArray
+
+    @classmethod
+    def of(
+        cls, weights: FloatArray, centers: FloatArray, covariances: FloatArray, least: float = 0.0
+    ) -> "Mixture":
+        """Return the mixture with these covariances, no variance less than the least."""
+        values, vectors = np.linalg.eigh(covariances)
+        return cls(weights, centers, np.maximum(values, least), vectors)
+
+    @property
+    def covariances(self) -> FloatArray:
+        """Return the covariance of every part."""
+        scaled: FloatArray = self.vectors * self.values[:, None]
+        return scaled @ self.vectors.transpose(0, 2, 1)
 
     def log_densities(self, z: FloatArray, d: FloatArray) -> FloatArray:
         """Return ``log(weight_g N(z_i; center_g, S_g + I / d_i))`` without the 2 pi constant."""
@@ -114,14 +128,19 @@ class Mixture:
         own = (self.centers, self.values, self.vectors)
         kernels.part_moments(z, d, shares, *own, counts, shifts, second)
         kept = counts >= min(1.0, counts.max())
-        values, rotation = np.linalg.eigh(second[kept] / counts[kept, None, None])
         vectors = self.vectors[kept]
-        return Mixture(
+        turned = np.matmul(vectors, second[kept] / counts[kept, None, None])
+        return Mixture.of(
             counts[kept] / counts[kept].sum(),
             self.centers[kept] + np.einsum("gab,gb->ga", vectors, shifts[kept]),
-            np.maximum(values, least_variance(d)),
-            np.matmul(vectors, rotation),
+            np.matmul(turned, vectors.transpose(0, 2, 1)),
+            least_variance(d),
         )
+
+    def negligible(self) -> BoolArray:
+        """Return the parts whose mean square is next to nothing beside that of all."""
+        squares = np.sum(self.centers**2, axis=1) + np.sum(self.values, axis=1)
+        return np.asarray(squares <= NEGLIGIBLE * (self.weights @ squares))
 
     def points(self, d: FloatArray) -> "Mixture":
         """Return the mixture without spread in its parts. EM steps leave it so."""
@@ -129,17 +148,14 @@ class Mixture:
 
     def with_common_spread(self) -> "Mixture":
         """Return the mixture whose parts all have the average spread."""
-        scaled = self.vectors * (self.values * self.weights[:, None])[:, None]
-        values, vectors = np.linalg.eigh(np.einsum("gab,gcb->ac", scaled, self.vectors))
-        parts = len(self.weights)
-        values = np.tile(np.maximum(values, 0.0), (parts, 1))
-        return replace(self, values=values, vectors=np.tile(vectors, (parts, 1, 1)))
+        average = np.einsum("g,gab->ab", self.weights, self.covariances)
+        return Mixture.of(self.weights, self.centers, np.stack([average] * len(self.weights)))
 
     def mapped(self, matrix: FloatArray) -> "Mixture":
         """Return the distribution of ``M x``."""
-        stretched = matrix @ (self.vectors * np.sqrt(self.values)[:, None])
-        values, vectors = np.linalg.eigh(np.matmul(stretched, stretched.transpose(0, 2, 1)))
-        return Mixture(self.weights, self.centers @ matrix.T, np.maximum(values, 0.0), vectors)
+        return Mixture.of(
+            self.weights, self.centers @ matrix.T, matrix @ self.covariances @ matrix.T
+        )
 
     def split(self, part: int) -> "Mixture":
         """Return the mixture with one part cut in two, along its longest axis."""
@@ -173,21 +189,17 @@ class LearnedPrior:
     @property
     def mixture(self) -> Mixture:
         """Return all parts of all families."""
-        priors = self.priors.values()
-        return Mixture(
-            np.concatenate([self.shares[f] * prior.weights for f, prior in self.priors.items()]),
-            np.concatenate([prior.centers for prior in priors]),
-            np.concatenate([prior.values for prior in priors]),
-            np.concatenate([prior.vectors for prior in priors]),
-        )
+        fields = [
+            (self.shares[family] * prior.weights, prior.centers, prior.values, prior.vectors)
+            for family, prior in self.priors.items()
+        ]
+        return Mixture(*(np.concatenate(field) for field in zip(*fields, strict=True)))
 
     def fitted_again(self, z: FloatArray, d: FloatArray, matrix: FloatArray) -> "LearnedPrior":
         """Return the prior of the same kind for new observations, in new coordinates ``M x``."""
         z, d = _sample(z, d, FITTED_ROWS)
         priors = {
-            family: prior.mapped(matrix).improved(z, d, FEW_STEPS)
-            if family == "groups"
-            else _FITS[family](z, d)
+            family: _fitted(family, z, d, prior.mapped(matrix), FEW_STEPS)
             for family, prior in self.priors.items()
         }
         return replace(self, priors=priors)
@@ -196,21 +208,11 @@ class LearnedPrior:
 def learn_prior(z: FloatArray, d: FloatArray, choice: PriorChoice = "auto") -> LearnedPrior:
     """Return the prior that predicts best, the Gaussian one where none is clearly better.
 
-    Parameters
-    ----------
-    z : array of shape (n, k)
-        Observations of the rows.
-    d : array of shape (n,)
-        Their precisions: ``z_i ~ N(x_i, I / d_i)``.
-    choice : {"auto", "gaussian", "mixture"}
-        "mixture" takes groups, be they better or not.
-
-    Notes
-    -----
     Every family is fitted to four fifths of the rows and judged by the likelihood of the last
     fifth, five times. The shares of the families are those that make the rows so predicted
     likeliest (stacking): where two predict about as well, the prior is between them, and rounding
-    cannot turn one into the other. A family with less than one row in it goes.
+    cannot turn one into the other. A family with less than one row in it goes. "mixture" takes
+    groups, be they better or not.
     """
     if len(z) < FOLDS or choice == "gaussian":
         return LearnedPrior({"gaussian": 1.0}, {"gaussian": gaussian_prior(z, d)})
@@ -218,20 +220,23 @@ def learn_prior(z: FloatArray, d: FloatArray, choice: PriorChoice = "auto") -> L
     logs = np.column_stack(list(predicted.values()))
     weights = best_weights(logs)
     weights = np.where(weights * len(logs) < 1.0, 0.0, weights)
+    weights /= weights.sum()
     with np.errstate(divide="ignore"):
-        stacked = log_sum(logs + np.log(weights / weights.sum()))
+        stacked = log_sum(logs + np.log(weights))
     shares: dict[Family, float] = {"gaussian": 1.0}
     if choice == "mixture":
         shares = {"groups": 1.0}
     elif _clearly_better(stacked, predicted["gaussian"]):
-        every = zip(predicted, weights / weights.sum(), strict=True)
+        every = zip(predicted, weights, strict=True)
         shares = {family: float(share) for family, share in every if share > 0.0}
     z, d = _sample(z, d, FITTED_ROWS)
-    priors = {
-        family: groups.improved(z, d, STEPS) if family == "groups" else _FITS[family](z, d)
-        for family in shares
-    }
+    priors = {family: _fitted(family, z, d, groups, STEPS) for family in shares}
     return LearnedPrior(shares, priors)
+
+
+def _fitted(family: Family, z: FloatArray, d: FloatArray, groups: Mixture, steps: int) -> Mixture:
+    """Return the prior of a family by maximum likelihood; groups begin at the given ones."""
+    return groups.improved(z, d, steps) if family == "groups" else _FITS[family](z, d)
 
 
 def group_gain(z: FloatArray, d: FloatArray) -> float:
@@ -275,51 +280,35 @@ _FITS: dict[Family, Callable[[FloatArray, FloatArray], Mixture]] = {
 def _predictions(z: FloatArray, d: FloatArray) -> tuple[dict[Family, FloatArray], Mixture]:
     """Return each row's log likelihood when in a fold held out, by family, and the best groups.
 
-    A mixture of one part is no groups, and does not compete.
+    These are the most that still predict clearly better than fewer; points, unless groups with
+    spread predict clearly better. One part is no group. The groups that predict the rows of a fold
+    have been found without them: what has once seen a row does not forget it.
     """
     folds = [np.arange(fold, len(z), FOLDS) for fold in range(FOLDS)]
     rest = [(np.delete(z, rows, axis=0), np.delete(d, rows)) for rows in folds]
 
-    def predicted(priors: list[Mixture]) -> FloatArray:
+    def predicted(priors: Iterable[Mixture]) -> FloatArray:
         values = np.empty(len(z))
         for rows, prior in zip(folds, priors, strict=True):
             values[rows] = log_sum(prior.log_densities(z[rows], d[rows]))
         return values
 
-    values = {family: predicted([fit(*part) for part in rest]) for family, fit in _FITS.items()}
-    groups, by_groups = _best_groups(z, d, rest, predicted, values["gaussian"])
+    values = {family: predicted(fit(*part) for part in rest) for family, fit in _FITS.items()}
+    groups, by_groups, misses = gaussian_prior(z, d), values["gaussian"], 0
+    growing = [_growing_mixtures(*part) for part in [(z, d), *rest]]
+    for mixtures in zip(*growing, strict=False):
+        points, spread = zip(*mixtures, strict=True)
+        found, by_found, by_spread = points[0], predicted(points[1:]), predicted(spread[1:])
+        if _clearly_better(by_spread, by_found):
+            found, by_found = spread[0], by_spread
+        misses += len(found.weights) > 1
+        if _clearly_better(by_found, by_groups):
+            groups, by_groups, misses = found, by_found, 0
+        if misses > 1:
+            break
     if len(groups.weights) > 1:
         values["groups"] = by_groups
     return values, groups
-
-
-def _best_groups(
-    z: FloatArray,
-    d: FloatArray,
-    rest: list[tuple[FloatArray, FloatArray]],
-    predicted: Callable[[list[Mixture]], FloatArray],
-    to_beat: FloatArray,
-) -> tuple[Mixture, FloatArray]:
-    """Return the mixture with most groups that still predicts clearly better than one with fewer.
-
-    Groups are points unless those with spread predict clearly better. The groups that predict the
-    rows of a fold have been found without them: what has once seen a row does not forget it.
-    """
-    found: list[tuple[Mixture, FloatArray]] = []
-    misses = 0
-    others = [_growing_mixtures(*part) for part in rest]
-    for mixtures, *without in zip(_growing_mixtures(z, d), *others, strict=False):
-        points, spread = (
-            (mixture, predicted(list(priors)))
-            for mixture, *priors in zip(mixtures, *without, strict=True)
-        )
-        found.append(spread if _clearly_better(spread[1], points[1]) else points)
-        misses += 1
-        if _clearly_better(found[-1][1], to_beat):
-            to_beat, misses = found[-1][1], 0
-        if misses > 1:
-            break
-    return found[max(len(found) - 1 - misses, 0)]
 
 
 def _growing_mixtures(z: FloatArray, d: FloatArray) -> Iterator[tuple[Mixture, Mixture]]:
@@ -367,11 +356,6 @@ def best_weights(log_densities: FloatArray) -> FloatArray:
     Sequential quadratic programming: with ``R_ig`` the density of row i under part g over that
     under the mixture, ``-sum_i log(sum_g R_ig w_g) / n + sum_g w_g`` is about
     ``|R w - 2|^2 / 2n + sum_g w_g``, whose minimum over ``w >= 0`` is the next step.
-
-    Parameters
-    ----------
-    log_densities : array of shape (n, parts)
-        Of every row under every part.
     """
     likelihoods = np.exp(log_densities - log_densities.max(axis=1, keepdims=True))
     n, parts = likelihoods.shape

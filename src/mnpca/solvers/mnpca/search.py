@@ -12,7 +12,12 @@ from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures, stru
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.joint_start import joint_start
-from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, relative_change
+from mnpca.solvers.mnpca.low_rank_step import (
+    Center,
+    low_rank_step,
+    noise_edge,
+    relative_change,
+)
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
 from mnpca.solvers.mnpca.priors import MOST_GROUPS
 from mnpca.solvers.mnpca.settings import (
@@ -227,13 +232,23 @@ class Search:
         return list(best.values())
 
     def _allowed(self) -> list[str]:
-        return [name for name in self.finished if self.settings.allows(trail_of(name))]
+        """Return the stages whose end has the structures that were asked for, and the components.
+
+        Where more components are asked for than networks have left, what stands above the noise
+        elsewhere counts as signal: whoever asks for it says so.
+        """
+        allowed = [name for name in self.finished if self.settings.allows(trail_of(name))]
+        return [name for name in allowed if self._has_enough(name)] or allowed
+
+    def _has_enough(self, name: str) -> bool:
+        strengths = self.finished[name].posterior.svd.singular_values
+        return int(np.sum(strengths > noise_edge(self.engine.shape))) >= self.settings.least
 
     def _rank(self, stage: Stage) -> int | None:
         """Return the rank of the next iterate; None leaves it to the noise edge."""
         rank = self.current.posterior.rank
         if stage.part == FEWER:
-            return max(rank - self.dropped, 0)
+            return max(rank - self.dropped, self.settings.least)
         if stage.part == SETTLING or (stage.trail == BOTH_AT_ONCE and self.settings.rank is None):
             return rank
         return self.settings.rank if self.held_rank is None else self.held_rank
@@ -246,7 +261,7 @@ class Search:
 
     def _has_ended(self, stage: Stage, change: float) -> bool:
         if stage.part == FEWER:
-            return self.misses >= PATIENCE or self.current.posterior.rank == 0
+            return self.misses >= PATIENCE or self.current.posterior.rank <= self.settings.least
         settled = change < self.settings.tol or self.misses > PATIENCE
         fewest = FEWEST_STEPS + (stage.trail == UNEQUAL)
         if settled and self.iteration >= fewest:
@@ -326,7 +341,8 @@ class Search:
                 continue
             if not any(self._at_same_place(name, other) for other in chosen):
                 chosen.append(name)
-        return [Stage(name, FEWER) for name in chosen if self.finished[name].posterior.rank > 0]
+        least = self.settings.least
+        return [Stage(name, FEWER) for name in chosen if self.finished[name].posterior.rank > least]
 
     def _unfinished(self) -> list[Stage]:
         """Return a last stage for the best end if its trail was cut off."""
@@ -407,6 +423,7 @@ class Search:
             search.finished[name] = Iterate.unpack(f"finished.{name}", state)
         for side, candidates in (("row", search.memory.row), ("col", search.memory.col)):
             candidates.complete = bool(state[f"memory.{side}.complete"])
+            candidates.settled = bool(state[f"memory.{side}.settled"])
             candidates.correlated = np.asarray(state[f"memory.{side}.correlated"])
             candidates.scored = np.asarray(state[f"memory.{side}.scored"])
         gains = np.atleast_1d(state["gains.value"])

@@ -62,11 +62,11 @@ class FactorPrior:
     """The prior that was learned for the rows of a factor."""
 
     family: str
-    """"gaussian", "scales" or "groups"; see `priors`."""
+    """See `priors.Family`."""
     groups: FloatArray | None = None
     """Probability of every group for every row, q x groups, where there are groups."""
     zero: FloatArray | None = None
-    """Probability that a row is next to zero, where scales differ."""
+    """Probability that a row is next to zero, where a part of the prior is."""
 
 
 @dataclass(frozen=True)
@@ -109,19 +109,17 @@ class Posterior:
     @property
     def right_spread(self) -> FloatArray:
         """Return ``E[(R - right)' B (R - right)]``."""
-        return np.zeros((0, 0)) if self.right_factor is None else self.right_factor.spread
+        return self.right_factor.spread if self.right_factor else np.zeros((0, 0))
 
     @property
     def row_uncertainty(self) -> FloatArray:
         """Return the trace of each rotated row's covariance in the metric of the loadings."""
-        factor = self.left_factor
-        return np.zeros(len(self.left)) if factor is None else factor.uncertainty
+        return self.left_factor.uncertainty if self.left_factor else np.zeros(len(self.left))
 
     @property
     def col_uncertainty(self) -> FloatArray:
         """Return the trace of each rotated column's covariance in the metric of the scores."""
-        factor = self.right_factor
-        return np.zeros(len(self.right)) if factor is None else factor.uncertainty
+        return self.right_factor.uncertainty if self.right_factor else np.zeros(len(self.right))
 
     @property
     def mean(self) -> FloatArray:
@@ -151,29 +149,15 @@ def variational_step(
 ) -> Posterior:
     """Alternate the updates of q(X) and q([W, mu]) from the generalized SVD.
 
-    Parameters
-    ----------
-    engine : Engine
-        Holds Y.
-    row_noise, col_noise : AxisPrecision
-        A and B.
-    svd : GeneralisedSVD
-        Start; a mean row in it puts a mean into the model.
-    total : float
-        ``tr(A Y B Y')``.
-    max_sweeps : int
-        At most this many sweeps.
-    tol : float
-        Stop when the ELBO rises by less than ``tol`` per entry of Y.
+    A mean row in the SVD puts a mean into the model. `total` is ``tr(A Y B Y')``. This stops when
+    the ELBO rises by less than `tol` per entry of Y.
     """
     n, p = engine.shape
     k = len(svd.singular_values)
     centered = svd.mean is not None
-    left = svd.left * svd.singular_values
-    right = svd.right
+    left, right = svd.left * svd.singular_values, svd.right
     if svd.mean is not None:
-        left = np.column_stack([left, np.ones(n)])
-        right = np.column_stack([right, svd.mean])
+        left, right = np.column_stack([left, np.ones(n)]), np.column_stack([right, svd.mean])
     width = right.shape[1]
     left_spread: FloatArray = np.zeros((width, width))
     right_spread: FloatArray = np.zeros((width, width))
@@ -220,25 +204,13 @@ def update_factor(
     noise: AxisPrecision,
     previous: FactorPosterior | None,
 ) -> FactorPosterior:
-    """Posterior of one factor given the other.
+    """Return the posterior of one factor given the other.
 
-    Parameters
-    ----------
-    target : array of shape (q, k)
-        ``Y B W`` (or ``Y' A X``): the linear term, without this side's precision for X; see
-        below for W, where the same formula holds with the roles exchanged.
-    metric : array of shape (k, k)
-        H, the expected Gram ``E[W'BW]`` of the other factor.
-    noise : AxisPrecision
-        Precision P of this side.
-    previous : FactorPosterior, optional
-        Its prior covariance is the EM start; otherwise a moment estimate.
-
-    Notes
-    -----
-    The least squares estimate ``target H^-1`` has row covariance ``P^-1`` and column covariance
-    ``H^-1 = L L'``. Rotated by P's eigenvectors and multiplied by ``L^-T`` its entries are
-    independent with variances a_i, and `shrink_rows` finishes.
+    For X with P = A, `target` is ``Y B W`` and `metric` H = ``E[W'BW]``; for W, ``Y' A X`` and
+    ``E[X'AX]``. The least squares estimate ``target H^-1`` has row covariance ``P^-1`` and column
+    covariance ``H^-1 = L L'``. Rotated by P's eigenvectors and multiplied by ``L^-T`` its entries
+    are independent with variances a_i, and `shrink_rows` finishes. EM begins with the prior of the
+    previous posterior, or with a moment estimate.
     """
     k = len(metric)
     metric = metric + (1e-10 * np.trace(metric) + 1e-12) * np.eye(k)
@@ -288,10 +260,10 @@ def shrink_rows(
 ) -> ShrunkRows:
     """Find the posterior of every row and the prior that fits them.
 
-    Row i of `targets` is a least squares estimate with covariance a_i I, a_i its noise
-    variance; its prior is N(0, prior). In the eigenbasis of the prior (eigenvalues g_j) the
-    posterior mean shrinks coordinate j by g_j / (g_j + a_i), with variance
-    g_j a_i / (g_j + a_i). `steps` EM steps re-estimate the prior; the last pass reports.
+    Row i of `targets` is a least squares estimate with covariance a_i I, a_i its noise variance;
+    its prior is N(0, prior). In the eigenbasis of the prior (eigenvalues g_j) the posterior mean
+    shrinks coordinate j by g_j / (g_j + a_i), with variance g_j a_i / (g_j + a_i). `steps` EM
+    steps re-estimate the prior; the last pass reports.
     """
     n, k = targets.shape
     parts = slices(n, thin.ROWS)
@@ -304,8 +276,7 @@ def shrink_rows(
     for _ in range(steps):
         values, turned = _spectrum(sum(each(second_moment, parts)) / n)
         vectors = np.ascontiguousarray(vectors @ turned)
-    means = np.empty((n, k))
-    total_variance = np.empty(n)
+    means, total_variance = np.empty((n, k)), np.empty(n)
     shares = np.zeros((len(parts), k))
 
     def finish(number: int) -> float:

@@ -1,7 +1,7 @@
 """The fit of an array: signal and noise in turn, variances first, then networks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,11 @@ def fit_tensor(
     """
     offset = data.mean(axis=0) if center else np.zeros(data.shape[1:])
     scale = float(np.sqrt(np.mean((data - offset) ** 2))) or 1.0
-    loop = _Loop((data - offset) / scale, ranks, structures, center, max_iter, tol, resume)
+    loop = _Loop((data - offset) / scale, ranks, structures, center, max_iter, tol)
+    if resume is None:
+        loop.begin()
+    else:
+        loop.restore(resume)
     while loop.stage != DONE:
         loop.advance()
         stage, iteration, score, _ = loop.history[-1]
@@ -93,30 +97,26 @@ class _End:
     signal: Tucker
 
 
+@dataclass(eq=False)
 class _Loop:
     """Where the fit stands."""
 
-    def __init__(
-        self,
-        data: FloatArray,
-        ranks: Sequence[int | None],
-        structures: Sequence[AxisNoise],
-        center: bool,
-        max_iter: int,
-        tol: float,
-        resume: State | None,
-    ) -> None:
-        self.data, self.ranks, self.structures, self.center = data, ranks, structures, center
-        self.max_iter, self.tol = max_iter, tol
-        self.stage, self.iteration = DIAGONAL, 0
-        self.best: _End | None = None
-        self.history: list[tuple[str, int, float, float]] = []
-        if resume is not None:
-            self._restore(resume)
-            return
-        self.noise = axis_scales(data, structures)
+    data: FloatArray
+    ranks: Sequence[int | None]
+    structures: Sequence[AxisNoise]
+    center: bool
+    max_iter: int
+    tol: float
+    stage: str = DIAGONAL
+    iteration: int = 0
+    best: _End | None = None
+    history: list[tuple[str, int, float, float]] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Take the variances of the data, and the signal under them."""
+        self.noise = axis_scales(self.data, self.structures)
         self.signal = self._low_rank(None)
-        if all(structure == "unit" for structure in structures):
+        if all(structure == "unit" for structure in self.structures):
             self._end_stage(settled=True)
 
     def advance(self) -> None:
@@ -136,7 +136,7 @@ class _Loop:
             self._end_stage(settled)
 
     def _end_stage(self, settled: bool) -> None:
-        """Keep the end if it is the best so far, and go on to the next stage."""
+        """Keep the end if it is the best so far, and begin the next stage."""
         end = _End(self.stage, self.score(), settled, self.noise, self.signal)
         if self.best is None or end.score > self.best.score:
             self.best = end
@@ -210,7 +210,8 @@ class _Loop:
             "best": best,
         }
 
-    def _restore(self, state: State) -> None:
+    def restore(self, state: State) -> None:
+        """Stand where `state` was taken."""
         self.stage, self.iteration = str(state["stage"]), int(state["iteration"])
         self.history = [(str(s), int(i), float(v), float(c)) for s, i, v, c in state["history"]]
         self.noise, self.signal = _unpack(state["present"])

@@ -53,7 +53,7 @@ def axis_noise_step(
 
     ``S_k = (unfold_k(R) (x_(j != k) P_j) unfold_k(R)' + D_k) / m_k``, R = T - signal, D_k the noise
     that the signal has absorbed and m_k the number of entries in a slice. Axes with more
-    observations come first; the later ones see their new values.
+    observations come first; the later ones use their new values.
     """
     residual = data - signal.dense()
     sides = list(noise)
@@ -127,7 +127,7 @@ def absorbed_noise(signal: Tucker, noise: Sequence[AxisPrecision], axis: int) ->
     inner = np.prod(ranks) / ranks[axis] * np.eye(frame.shape[1])
     for k in range(len(noise)):
         if k != axis and free[k] > ranks[k]:
-            inner += (free[k] - ranks[k]) * _seen_from(core, k, axis)
+            inner += (free[k] - ranks[k]) * _gram_from(core, k, axis)
     lost += frame @ inner @ frame.T
     if signal.factors[axis] is not None:
         own = covariance - _gram(frame)
@@ -137,7 +137,7 @@ def absorbed_noise(signal: Tucker, noise: Sequence[AxisPrecision], axis: int) ->
     return lost
 
 
-def _seen_from(core: FloatArray, k: int, axis: int) -> FloatArray:
+def _gram_from(core: FloatArray, k: int, axis: int) -> FloatArray:
     """Return ``M_(k axis)``: the rows of unfolding k made orthonormal, then a Gram matrix."""
 
     def orthonormal(rows: FloatArray) -> FloatArray:

@@ -110,7 +110,8 @@ def tucker(
     white = mapped(data if mean is None else data - mean, [side.whiten for side in noise])
     starts = [_unfolded_start(white, ranks)]
     if start is not None:
-        starts.append(_near_start(start, noise))
+        pairs = zip(start.factors, noise, strict=True)
+        starts.append([f if f is None else np.linalg.qr(side.whiten(f))[0] for f, side in pairs])
     ends = [_iterate(white, bases, ranks, tol, max_iter) for bases in starts]
     _, bases = max(ends, key=lambda end: end[0])
     return _identified(white, bases, noise, mean)
@@ -169,14 +170,6 @@ def _unfolded_start(white: FloatArray, ranks: Sequence[int | None]) -> Bases:
             projected = times_all(white, _transposed(bases))
             bases[axis] = leading(unfold(projected, axis), rank)
     return bases
-
-
-def _near_start(start: Tucker, noise: Sequence[AxisPrecision]) -> Bases:
-    """Return the factors of another fit, orthonormal in the whitened coordinates."""
-    return [
-        None if factor is None else np.linalg.qr(side.whiten(factor))[0]
-        for factor, side in zip(start.factors, noise, strict=True)
-    ]
 
 
 def _identified(

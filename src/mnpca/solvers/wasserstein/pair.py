@@ -8,15 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca.engines.arrays import (
-    Array,
-    cholesky,
-    diagonal_matrix,
-    inner,
-    logdet,
-    namespace,
-    to_numpy,
-)
+from mnpca.engines.arrays import Array, diagonal_matrix, inner, namespace, to_numpy
 from mnpca.model.gpca import Gpca, gpca
 from mnpca.model.metric import Metric
 from mnpca.model.sparse import normalize_gauge
@@ -85,13 +77,7 @@ def identify(data: Array, rank: int, precision: Pair[Any]) -> tuple[Gpca, Pair[s
     The outcome is thin or sparse and lives in the host's memory, wherever the data do.
     """
     n, p = data.shape
-    row, col = precision
-    if sp.issparse(row):
-        row, col = normalize_gauge(row, col)
-    else:
-        factor = cholesky(row)
-        scale = math.exp(logdet(factor) / n)
-        row, col = row / scale, col * scale
+    row, col = normalize_gauge(*precision)
     signal = gpca(data, rank, Metric(n, row), Metric(p, col), solver="factor")
     total = inner(row @ data, data @ col)
     left_over = total - float(np.sum(signal.singular_values**2))
