@@ -223,13 +223,13 @@ def _remedy(cells: list[str], reading: Reading, only_text: bool, may_name: bool)
             options = " ".join(f"--strip {_shell(text)}" for text in sorted(affixes))
             missing = f", or --na {_shell(cells[0])} if it is missing" if "<" in affixes else ""
             return f"Pass {options} to read cells such as {quoted(cells[0])}{missing}"
-    missing = [word for word in words if _WORD.fullmatch(word)]
-    if not missing or len(missing) > 5:
+    gaps = [word for word in words if _WORD.fullmatch(word)]
+    if not gaps or len(gaps) > 5:
         return None
-    options = " ".join(f"--na {_shell(word)}" for word in missing)
-    if len(missing) == len(words):
+    options = " ".join(f"--na {_shell(word)}" for word in gaps)
+    if len(gaps) == len(words):
         return None if only_text else f"Pass {options} if this stands for a missing value"
-    others = [cell for cell in cells if cell not in missing]
+    others = [cell for cell in cells if cell not in gaps]
     remedy = _remedy(others, reading, only_text, may_name)
     return remedy and f"{remedy}, and {options} if this stands for a missing value"
 
@@ -309,7 +309,7 @@ def table_from_frame(
     chosen = set(positions_of(called, reading.columns, "--columns") or columns)
     chosen -= set(positions_of(called, reading.drop, "--drop"))
     rows = Table(np.empty((len(frame), 0)), row_names=row_names, row_numbers=row_numbers)
-    numbers, left_out, cells = [], [], None
+    numbers, left_out = [], []
     for j in columns:
         first_names = rows.row_names is None and j == columns[0]
         if j not in chosen and not first_names:
@@ -332,9 +332,11 @@ def table_from_frame(
             numbers += _indicators(called[j], as_text(frame.iloc[:, j]))
         else:
             left_out.append(called[j])
-            cells = cells if cells is not None else as_text(frame.iloc[:, j])
     if not numbers:
-        example = f": {quoted(left_out[0])} begins with {quoted(cells[0])}" if left_out else ""
+        example = ""
+        if left_out:
+            begins = as_text(frame.iloc[:, called.index(left_out[0])])[0]
+            example = f": {quoted(left_out[0])} begins with {quoted(begins)}"
         raise DataError(
             f"not a matrix: no column holds numbers{example}. Write plain numbers, and separate "
             "the columns by commas, semicolons, tabs or spaces."
