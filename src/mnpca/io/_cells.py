@@ -221,8 +221,8 @@ def _remedy(cells: list[str], reading: Reading, only_text: bool, may_name: bool)
         )
         if 1 <= len(affixes) <= 2 and not named:
             options = " ".join(f"--strip {_shell(text)}" for text in sorted(affixes))
-            missing = f", or --na {_shell(cells[0])} if it is missing" if "<" in affixes else ""
-            return f"Pass {options} to read cells such as {quoted(cells[0])}{missing}"
+            other = f", or --na {_shell(cells[0])} if it is missing" if "<" in affixes else ""
+            return f"Pass {options} to read cells such as {quoted(cells[0])}{other}"
     missing = [word for word in words if _WORD.fullmatch(word)]
     if not missing or len(missing) > 5:
         return None
@@ -334,7 +334,9 @@ def table_from_frame(
             left_out.append(called[j])
             cells = cells if cells is not None else as_text(frame.iloc[:, j])
     if not numbers:
-        example = f": {quoted(left_out[0])} begins with {quoted(cells[0])}" if left_out else ""
+        example = ""
+        if left_out and cells is not None:
+            example = f": {quoted(left_out[0])} begins with {quoted(cells[0])}"
         raise DataError(
             f"not a matrix: no column holds numbers{example}. Write plain numbers, and separate "
             "the columns by commas, semicolons, tabs or spaces."
