@@ -1,7 +1,5 @@
 """Estimators of a matrix in single precision keep the rules of scikit-learn's checks."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -35,12 +33,3 @@ def test_answers_depend_on_the_row_alone(model):
     for rows in (slice(0, 1), slice(7, 20)):
         np.testing.assert_allclose(answers(model, X[rows]), found[rows], **tolerance)
     assert digest(model) == before
-
-
-def test_fits_can_be_repeated_and_pickled(model):
-    for same in (
-        pickle.loads(pickle.dumps(model)),
-        clone(model).fit(X),
-        clone(model).fit(np.asfortranarray(X)),
-    ):
-        np.testing.assert_array_equal(answers(same), answers(model))

@@ -118,12 +118,3 @@ def test_bad_matrices_are_refused(place, data, spoil, message):
         pytest.skip("NumPy's own checks are tested with the estimators")
     with pytest.raises(ValueError, match=message):
         MNPCA(2).fit(place.put(spoil(data.Y)))
-
-
-def test_other_widths_and_outliers_are_refused(place, data, model):
-    if place.name.startswith("numpy"):
-        pytest.skip("NumPy's own checks are tested with the estimators")
-    with pytest.raises(ValueError, match="expecting 80 features"):
-        model.transform(place.put(data.Y[:, :50]))
-    with pytest.raises(TypeError, match="NumPy array"):
-        MNPCA(2, robust=True).fit(place.put(data.Y))

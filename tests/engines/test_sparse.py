@@ -43,11 +43,6 @@ def test_mnpca_gives_the_numbers_of_a_dense_fit(matrix):
     close(sparse.inverse_transform(scores), dense.inverse_transform(scores), 1e-5)
 
 
-def test_the_format_does_not_matter(matrix):
-    fits = [quick().fit(kind(matrix)) for kind in (sp.csr_array, sp.csc_matrix)]
-    np.testing.assert_array_equal(fits[0].denoise(), fits[1].denoise())
-
-
 def test_entries_that_are_stored_twice_are_added_up(matrix):
     stored = sp.csr_array(matrix)
     twice = sp.csr_array(

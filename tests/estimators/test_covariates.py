@@ -105,12 +105,6 @@ def test_covariates_and_missing_cells_together():
     assert model.transform(rows, row_covariates=Z[:5]).shape == (5, 2)
 
 
-def test_without_a_mean_covariates_are_used_as_they_are():
-    model = fit(MNPCA(2, noise="diagonal", center=False), row_covariates=Z)
-    assert np.all(model.row_covariates_mean_ == 0.0)
-    assert np.all(model.mean_ == 0.0)
-
-
 def test_files_and_reports_keep_them(fitted, tmp_path):
     model = fitted
     again = mnpca.load(model.save(tmp_path / "model") and tmp_path / "model")

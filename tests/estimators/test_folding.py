@@ -49,15 +49,6 @@ def test_small_matrices_are_generalized_least_squares(data, model):
     assert np.allclose(model.mean_, data.Y.mean(axis=0))
 
 
-def test_all_rows_kept_is_two_dimensional_pca():
-    """Then W are the eigenvectors of the mean of (Y_i - M)'(Y_i - M)."""
-    Y = make_tensor_normal((15, 9, 8), 2, random_state=1).Y
-    model = DimensionFoldingPCA(9, 3, noise="identity").fit(Y)
-    centered = Y - Y.mean(axis=0)
-    vectors = np.linalg.eigh(np.einsum("aij,aik->jk", centered, centered))[1][:, -3:]
-    assert np.allclose(model.denoise(), centered @ vectors @ vectors.T + Y.mean(axis=0), atol=1e-8)
-
-
 def test_lists_and_frames_are_taken(data, model):
     frames = [pd.DataFrame(matrix) for matrix in data.Y]
     again = DimensionFoldingPCA(2, 2).fit(frames)

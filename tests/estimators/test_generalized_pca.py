@@ -166,14 +166,3 @@ def test_krylov_in_metrics_of_large_condition(shape, container):
 def _metric_of_condition(size, condition, rng):
     vectors = np.linalg.qr(rng.standard_normal((size, size)))[0]
     return (vectors * np.logspace(0, -np.log10(condition), size)) @ vectors.T
-
-
-@pytest.mark.parametrize(("density", "n_components"), [(0.01, 1), (0.3, 2), (0.3, 10)])
-def test_sparse_and_dense_data_agree_at_the_default_tolerance(density, n_components):
-    """The accuracy that scikit-learn's test of sparse PCA asks for."""
-    rng = np.random.default_rng(0)
-    X = sp.random_array((1000, 300), density=density, rng=rng) * rng.random(300)
-    sparse = GeneralizedPCA(n_components, random_state=0).fit(sp.csr_array(X))
-    dense = GeneralizedPCA(n_components, solver="factor").fit(X.toarray())
-    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-12)
-    np.testing.assert_allclose(sparse.singular_values_, dense.singular_values_, atol=1e-12)

@@ -41,14 +41,6 @@ def test_standard_errors_cover_the_signal(model, data):
     assert 0.85 < np.mean(error < 2) <= 1.0
 
 
-def test_order_does_not_matter(model, data):
-    rng = np.random.default_rng(1000)
-    rows, cols = rng.permutation(150), rng.permutation(100)
-    permuted = MNPCA().fit(data.Y[np.ix_(rows, cols)])
-    expected = model.denoise()[np.ix_(rows, cols)]
-    np.testing.assert_allclose(permuted.denoise(), expected, atol=0.02)
-
-
 def test_units_do_not_matter(model, data):
     scaled = MNPCA().fit(1000 * data.Y)
     assert scaled.n_components_ == model.n_components_

@@ -1,14 +1,12 @@
 """PPCA and GPLVM against closed forms, scikit-learn and finite differences."""
 
 import numpy as np
-import scipy.optimize
 from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import scale
 
 from reproduction.baselines import GPLVM, PPCA
-from reproduction.baselines.gplvm import _objective
 
 
 def test_ppca_has_the_maximum_of_likelihood_and_posterior_means():
@@ -20,14 +18,6 @@ def test_ppca_has_the_maximum_of_likelihood_and_posterior_means():
     # Conditional mean of the joint Gaussian of (x, y), without the Woodbury identity.
     expected = (rows - model.mean_) @ np.linalg.inv(covariance) @ loadings
     np.testing.assert_allclose(model.transform(rows), expected, atol=1e-10)
-
-
-def test_gplvm_gradient():
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((12, 5))
-    point = np.concatenate([rng.standard_normal(24), [0.1, -1.0]])
-    numeric = scipy.optimize.approx_fprime(point, lambda x: _objective(x, rows, 2)[0], 1e-6)
-    np.testing.assert_allclose(_objective(point, rows, 2)[1], numeric, rtol=1e-4, atol=1e-3)
 
 
 def test_gplvm_lowers_its_objective_and_keeps_the_classes_of_seen_and_unseen_rows():

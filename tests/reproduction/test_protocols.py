@@ -3,8 +3,7 @@
 import numpy as np
 from sklearn.datasets import load_wine, make_blobs
 
-from mnpca.selection.rank import paper_rank
-from reproduction.classification import PaperRankReducer, nested_protocol, paper_protocol
+from reproduction.classification import nested_protocol, paper_protocol
 
 
 def test_separate_groups_are_told_apart_every_time():
@@ -30,10 +29,3 @@ def test_nested_protocol_sees_no_test_row():
     assert nested_protocol(X, labels, "PCA").mean() > 90
     shuffled = np.random.default_rng(0).permutation(labels)
     assert nested_protocol(X, shuffled, "PCA").mean() < 50
-
-
-def test_rank_is_found_in_the_training_rows():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 3)) @ rng.standard_normal((3, 20))
-    X += 0.01 * rng.standard_normal(X.shape)
-    assert PaperRankReducer("PCA").fit_transform(X).shape == (80, paper_rank(X - X.mean(axis=0)))
