@@ -9,8 +9,8 @@ from fuzz_models import STRUCTURAL
 from sklearn.base import clone
 
 import mnpca
-import mnpca.estimators._checkpoints as progress_module
-from mnpca.estimators._checkpoints import CheckpointError
+import mnpca.estimators._files as progress_module
+from mnpca.estimators._files import CheckpointError
 from mnpca.persistence import ModelFileError
 
 ROWS, COLUMNS = 14, 9

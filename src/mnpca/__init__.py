@@ -13,9 +13,8 @@ if TYPE_CHECKING:
         TensorMNPCA,
         WassersteinMNPCA,
     )
-    from mnpca.estimators._checkpoints import CheckpointError
     from mnpca.estimators._edges import compare_edges, edge_stability
-    from mnpca.estimators._models import load
+    from mnpca.estimators._files import CheckpointError, load
     from mnpca.model.low_rank import LowRank
     from mnpca.model.whiteness import ModelCheckWarning
     from mnpca.persistence import ModelFileError
@@ -54,7 +53,7 @@ __all__ = [
 
 #: Where names outside `mnpca.estimators` come from; all are imported when they are first used.
 _HOMES = {
-    "CheckpointError": "mnpca.estimators._checkpoints",
+    "CheckpointError": "mnpca.estimators._files",
     "LowRank": "mnpca.model.low_rank",
     "ModelCheckWarning": "mnpca.model.whiteness",
     "ModelFileError": "mnpca.persistence",
@@ -63,7 +62,7 @@ _HOMES = {
     "Progress": "mnpca.solvers.progress",
     "compare_edges": "mnpca.estimators._edges",
     "edge_stability": "mnpca.estimators._edges",
-    "load": "mnpca.estimators._models",
+    "load": "mnpca.estimators._files",
     "sparse_precision": "mnpca.precision",
     "sparse_precision_path": "mnpca.precision",
 }

@@ -8,8 +8,10 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import typer
 from rich.console import Console
 
+from mnpca.cli import main
 from mnpca.cli._results import COMPILING, progress_display
 from mnpca.solvers.progress import Progress
 
@@ -91,6 +93,15 @@ def test_ctrl_c_during_the_imports_is_one_line(tmp_path):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err == b"mnpca: error: interrupted, nothing was written.\n"
+
+
+def test_ctrl_c_before_the_command_begins_is_told(monkeypatch, capsys):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(typer.core.TyperGroup, "parse_args", interrupted)
+    assert main(["fit", "data.csv"]) == 130
+    assert capsys.readouterr().err == "mnpca: error: interrupted, nothing was written.\n"
 
 
 def imported_by(code):

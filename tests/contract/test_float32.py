@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from tests.reliability.shared import digest, make, sample
 
-from mnpca.estimators._models import MATRIX_MODELS
+from mnpca.estimators._files import MATRIX_MODELS
 
 X = sample(40, 8).astype(np.float32)
 

@@ -78,6 +78,14 @@ def name(request):
     return request.param
 
 
+@pytest.mark.parametrize("text", ["a", pd.Categorical(["a"] * len(X))], ids=["text", "category"])
+def test_text_is_refused_by_name(text):
+    frame = X.assign(kind=text, number="1.5")
+    with pytest.raises(ValueError, match=r"'a' in column 'kind'\. Leave columns of text out"):
+        make("MNPCA").fit(frame)
+    clone(QUICK).fit(frame.drop(columns="kind"))
+
+
 def test_the_network_needs_no_data(model):
     with pytest.raises(TypeError, match=r'from_estimator\(model, "columns"\)'):
         NoiseGraphDisplay.from_estimator(model, X)
@@ -123,3 +131,7 @@ def test_missing_values_and_times_of_polars(model, with_missing):
     np.testing.assert_array_equal(model.impute(frame), model.impute(hidden))
     with pytest.raises(ValueError, match="the first 'when'"):
         make("MNPCA").fit(frame.with_columns(when=polars.date(2020, 1, 1)))
+    with pytest.raises(ValueError, match="'a' in column 'kind'"):
+        make("MNPCA").fit(frame.with_columns(kind=polars.lit("a")))
+    with pytest.raises(TypeError, match=r"LazyFrame.*pass X\.collect\(\)"):
+        make("MNPCA").fit(frame.lazy())

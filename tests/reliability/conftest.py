@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnpca.estimators._models import MATRIX_MODELS
+from mnpca.estimators._files import MATRIX_MODELS
 
 
 @pytest.fixture(params=MATRIX_MODELS)

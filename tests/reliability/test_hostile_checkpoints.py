@@ -13,7 +13,7 @@ from tests.persistence.shared import members, write_members
 from tests.reliability.shared import make, sample
 
 import mnpca
-import mnpca.estimators._checkpoints as progress_module
+import mnpca.estimators._files as progress_module
 from mnpca.persistence import ModelFileError
 
 X = sample(14, 9)

@@ -90,7 +90,7 @@ def test_files_of_earlier_versions_keep_loading(path):
 
 
 def test_a_file_of_every_estimator_is_pinned():
-    from mnpca.estimators._models import MODELS
+    from mnpca.estimators._files import MODELS
 
     assert {path.stem for path in PINNED.glob("*.mnpca")} == {f"schema1-{m}" for m in MODELS}
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-import mnpca.estimators._checkpoints as progress_module
-from mnpca.estimators._checkpoints import CheckpointError, reported
+import mnpca.estimators._files as progress_module
+from mnpca.estimators._files import CheckpointError, reported
 from mnpca.persistence import ModelFileError
 from mnpca.solvers.progress import Progress, silent
 

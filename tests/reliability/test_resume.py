@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 from tests.reliability.shared import digest, make
 
-import mnpca.estimators._checkpoints as progress_module
+import mnpca.estimators._files as progress_module
 from mnpca import DimensionFoldingPCA, TensorMNPCA
 from mnpca.datasets import make_low_rank_matrix_normal, make_several_matrices, make_tensor_normal
 

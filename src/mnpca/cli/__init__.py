@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 
 FAILED, WRONG_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
@@ -54,7 +53,9 @@ def _run(arguments):
     # The base of usage errors, found through typer: it brings its own click, or uses click itself.
     usage = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
-        return app(arguments or ["--help"], standalone_mode=False, prog_name="mnpca") or 0
+        code = app(arguments or ["--help"], standalone_mode=False, prog_name="mnpca") or 0
+        # Ctrl-C before the command begins ends in a code, without a message.
+        return _interrupted(KeyboardInterrupt()) if code == INTERRUPTED else code
     except usage as problem:
         help_page = getattr(getattr(problem, "ctx", None), "command_path", "mnpca")
         message = _one_line(problem.format_message())
@@ -67,6 +68,8 @@ def _run(arguments):
         return FAILED
     except Exception as error:
         if "--debug" in arguments:
+            import traceback
+
             traceback.print_exc()
         return _fail(*_explain(error))
 

@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from mnpca._typing import FloatArray
-from mnpca.estimators._checkpoints import ReportingEstimator
 from mnpca.estimators._edges import NetworksMixin
+from mnpca.estimators._files import ReportingEstimator
 from mnpca.estimators._input import check_values, without_marks
 from mnpca.solvers.progress import Report, State, negated
 from mnpca.solvers.tensor.fit import TensorFit

@@ -21,6 +21,7 @@ from mnpca.estimators._array_api import (
     training_moments,
 )
 from mnpca.estimators._edges import NetworksMixin
+from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import (
     Accepts,
     check_output,
@@ -31,7 +32,6 @@ from mnpca.estimators._input import (
     training_matrix,
     unstack,
 )
-from mnpca.estimators._models import SaveMixin
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import (
     RowModel,

@@ -199,8 +199,8 @@ class EdgesMixin:
             positions; ``partial_correlation``, de-biased, with its ``standard_error``; ``z``,
             standard normal without an edge; ``p``; ``q``, the smallest `fdr` that lists the
             edge. A third of the errors is kept for the pairs whose plain correlation speaks
-            for an edge too, so their q is smaller than that of others with the same p. A NumPy record
-            array with these fields where pandas is not installed.
+            for an edge too, so their q is smaller than that of others with the same p. A NumPy
+            record array with these fields where pandas is not installed.
         """
         return edge_table(self, side, fdr)
 

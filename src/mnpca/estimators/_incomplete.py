@@ -11,7 +11,7 @@ from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines.arrays import is_foreign_array, on_host
 from mnpca.estimators._array_api import place_results
 from mnpca.estimators._base import MatrixNormalEstimator
-from mnpca.estimators._checkpoints import ReportingEstimator
+from mnpca.estimators._files import ReportingEstimator
 from mnpca.estimators._input import checked_rows, representable, unstack
 from mnpca.model.effects import Covariates
 from mnpca.model.rows import RowModel, observed_scores, predict_missing, row_log_likelihood

@@ -136,6 +136,8 @@ def without_marks(X: Any, *, keep_sparse: bool = False) -> Any:
     """
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(np.result_type(X.dtype, np.float32)), np.nan)
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X is a LazyFrame, which holds no values yet; pass X.collect().")
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return X
     dtypes = list(X.dtypes)
@@ -146,6 +148,9 @@ def without_marks(X: Any, *, keep_sparse: bool = False) -> Any:
             f"{str(times[0])!r}; times are not measurements. Leave such columns out, for instance "
             f"X.drop(columns=[{str(times[0])!r}]) in pandas, or turn them into numbers."
         )
+    for j, (name, dtype) in enumerate(zip(X.columns, dtypes, strict=True)):
+        if not _is_number(dtype):
+            _refuse_text(X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j), str(name))
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
         return X
@@ -157,6 +162,26 @@ def without_marks(X: Any, *, keep_sparse: bool = False) -> Any:
         X = X.astype(object).where(X.notna(), np.nan)
     values = X.to_numpy(dtype=np.float64, na_value=np.nan)
     return pandas.DataFrame(values, index=X.index, columns=X.columns)
+
+
+def _refuse_text(column: Any, name: str) -> None:
+    """Refuse a column of pandas or polars that holds text, by its name."""
+    column = column.drop_nulls() if hasattr(column, "drop_nulls") else column.dropna()
+    for cell in column.to_numpy():
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"could not convert string to float: {cell!r} in column {name!r}. Leave columns of "
+                f"text out, for instance X.drop(columns=[{name!r}]) in pandas, or turn them into "
+                "numbers."
+            ) from None
+
+
+def _is_number(dtype: Any) -> bool:
+    """Tell whether a column's type is one of numbers, in pandas or polars."""
+    numeric = getattr(dtype, "is_numeric", None)
+    return numeric() if numeric is not None else getattr(dtype, "kind", "O") in "fiubc"
 
 
 def _is_time(dtype: Any) -> bool:

@@ -10,8 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mnpca._typing import FloatArray
 from mnpca.estimators._edges import EdgesMixin, NetworksMixin, stored
+from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import Accepts, checked_rows, representable, training_matrix
-from mnpca.estimators._models import SaveMixin
 from mnpca.model.sparse import logdet
 from mnpca.noise.edges import score_edges
 from mnpca.precision import choose_penalty, sparse_precision

@@ -26,12 +26,13 @@ from mnpca.noise.support import Support, SupportFit, gain_of_edge, without_edge
 #: those with the smallest p-values.
 LISTED = 20_000
 LISTED_PER_ITEM = 10
-#: Edges of the first round with a q-value up to this are in the precision of the second. With .2,
-#: so many false ones are that 600 rows of 100 columns exceed a rate of .05 by an eighth; with .05
-#: a hundredth of the edges listed there is lost.
-REFIT_RATE = 0.1
-#: With fewer observations nothing is tested.
+#: Edges of the first round with a q-value up to this are in the precision of the second. With .1,
+#: 600 rows of 100 columns list a hundredth fewer true edges.
+REFIT_RATE = 0.2
+#: With fewer observations nothing is tested. An edge whose neighbors leave it fewer than the least
+#: counts as having these.
 FEWEST_OBSERVATIONS = 4.0
+LEAST_OBSERVATIONS = 2.0
 #: A pair is favored from this deviate on, which 1 in 740 pairs without an edge reaches by chance.
 FAVOR = 3.0
 #: Expected errors among the favored pairs, as a share of all. A half costs 2% of the edges listed
@@ -47,6 +48,10 @@ SPREAD_ITEMS = 450
 #: Squared deviates count up to the square of this: an edge that was not found weighs four at most.
 #: The error of the spread is 6% above that of all squares without a limit, that of the median 65%.
 FARTHEST = 2.0
+#: Entries of the blocks that are inverted at once, and what is added to the diagonals of these,
+#: which are 1: items may be copies of each other.
+AT_ONCE = 2**20
+ALIKE = 1e-6
 #: Least share of an item's variance that counts as noise, see `EdgeTests.noise_share`.
 SMALLEST_SHARE = 1e-3
 
@@ -207,22 +212,22 @@ def score_edges(
 
     Notes
     -----
-    With the correlation matrix S of the items and a precision P refitted on the known edges, the
-    one-step estimate ``2 P - P S P`` errs by the square of P's error. In the innovations
-    ``e = diag(P)^-1 P x`` with T = N S N', N = diag(P)^-1 P and v = diag(T), its partial
-    correlations are ``(T_ij - N_ij v_j - N_ji v_i) / sqrt(v_i v_j)``; where P has no edge, the
-    correlation of two innovations. Their variance is h_i h_j / m without an edge, h the share of
-    v that the residual has (`EdgeTests.noise_share`).
+    With P refitted on the known edges, the one-step estimate ``2 P - P S P`` from the correlation
+    matrix S errs by the square of P's error. For a pair without an edge in P, its partial
+    correlation is that of the innovations ``e = diag(P)^-1 P x``. The variance is h_i h_j / m where
+    there is no edge in truth, h the share of an innovation's variance that the residual has
+    (`EdgeTests.noise_share`).
+
+    A false edge in P is an error of P, chosen for its size, and the one-step estimate makes it
+    larger. So an edge of P has the sample's partial correlation given all other neighbors of its
+    items. Each of these takes one of the m observations, as in a regression. A pair outside P
+    loses none: its innovations are free of different neighbors.
 
     m is an upper bound: the network of the other side was estimated, so the columns are not quite
     independent, and weak edges are missing in P. Both widen the statistic of all pairs alike, and
     m is divided by the square of that (`score_spread`).
 
-    An edge of P is estimated given the other neighbors of its items, each of which takes one of the
-    m observations, as in a regression. A pair outside P loses none: its innovations are free
-    of different neighbors.
-
-    Two rounds: the edges found in the first with a false discovery rate of a tenth are in P in the
+    Two rounds: the edges found in the first with a false discovery rate of a fifth are in P in the
     second.
     """
     size = len(residual)
@@ -292,7 +297,8 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     i, j = known.i, known.j
     values = correlation.entries(i, j)
     fit = SupportFit(Support(size, i, j), values, correlation, max_sweeps=100, tol=1e-4)
-    scores, share = _score_gram(correlation.right, fit.precision(), n_hidden)
+    partial, n_beside = _partial_correlations(fit.support, correlation)
+    scores, share = _score_gram(correlation.right, fit, n_hidden, partial)
     n_observations /= score_spread(scores, n_observations, i * size + j) ** 2
     if n_observations < FEWEST_OBSERVATIONS:
         return EdgeTests.none(size)
@@ -305,6 +311,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     first, second = np.divmod(keys, size)
     score = scores.entries(first, second)
     value = score * np.sqrt(share[first] * share[second])
+    beside = sparse_entries(_symmetric(fit.support, n_beside), first, second)
     return EdgeTests(
         n_items=size,
         n_observations=n_observations,
@@ -312,7 +319,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
         second=second,
         partial_correlation=np.clip(value, -LARGEST, LARGEST),
         noise_share=share,
-        observations=n_observations - _fitted_beside(fit.support, first, second),
+        observations=np.maximum(n_observations - beside, LEAST_OBSERVATIONS),
         level=level,
         favored=favors.listed(first, second, score),
         n_favored=n_favored,
@@ -324,7 +331,8 @@ def score_spread(scores: FactorGram, n_observations: float, known: IntArray) -> 
 
     Most pairs have none. Those that have one without being `known` are far out, if anything tells
     them: the mean of ``min(z^2 / s^2, c^2)`` is what it is for standard normal z (Huber's second
-    proposal). The mean square itself is the best estimate where no edge is left.
+    proposal). The median of `significance.null_spread` stands more edges among the pairs, but it
+    varies by more than the p-values of a network without an edge can bear.
     """
     size = scores.size
     items = np.arange(size)
@@ -348,16 +356,44 @@ def score_spread(scores: FactorGram, n_observations: float, known: IntArray) -> 
     return max(1.0, float(spread))
 
 
-def _fitted_beside(support: Support, first: IntArray, second: IntArray) -> IntArray:
-    """Return how many other neighbors the items of an edge have; 0 for pairs without an edge."""
-    size, degree = support.size, np.diff(support.indptr)
-    ends = np.concatenate([support.i, support.j]), np.concatenate([support.j, support.i])
-    linked = sp.csr_array((np.ones(len(ends[0])), ends), shape=(size, size))
-    edge = np.isin(first * size + second, support.keys)
-    i, j = first[edge], second[edge]
-    beside = np.zeros(len(first), np.int64)
-    beside[edge] = degree[i] + degree[j] - 2 - sparse_entries(linked @ linked, i, j)
-    return beside
+def _partial_correlations(support: Support, correlation: FactorGram) -> tuple[FloatArray, IntArray]:
+    """Return the partial correlations of edges given their other neighbors, and how many these are.
+
+    ``-(S_UU)^-1_ij`` over the root of the diagonal entries, with U the items and their neighbors.
+    """
+    s, size = support, support.size
+    adjacency = (np.ones(len(s.neighbors)), s.neighbors, s.indptr)
+    linked = sp.csr_array(adjacency, shape=(size, size))
+    beside = sp.coo_array(linked[s.i] + linked[s.j])
+    edge, neighbor = beside.coords
+    other = (neighbor != s.i[edge]) & (neighbor != s.j[edge])
+    edge, neighbor = edge[other], neighbor[other]
+    neighbor = neighbor[np.argsort(edge, kind="stable")]
+    count = np.bincount(edge, minlength=s.n_edges)
+    first = np.cumsum(count) - count
+    blocks = correlation.component_blocks(s.order, s.bounds, s.offsets)
+    partial = np.zeros(s.n_edges)
+    for n_beside in np.unique(count):
+        alike = np.flatnonzero(count == n_beside)
+        for part in slices(len(alike), max(1, AT_ONCE // (n_beside + 2) ** 2)):
+            edges = alike[part]
+            beside_each = neighbor[first[edges, None] + np.arange(n_beside)]
+            items = np.column_stack([s.i[edges], s.j[edges], beside_each])
+            c, place = s.component[s.i[edges]], s.place[items]
+            row = s.offsets[c, None] + np.diff(s.bounds)[c, None] * place
+            inverse = np.linalg.inv(
+                blocks[row[:, :, None] + place[:, None, :]] + ALIKE * np.eye(n_beside + 2)
+            )
+            scale = np.sqrt(inverse[:, 0, 0] * inverse[:, 1, 1])
+            partial[edges] = -inverse[:, 0, 1] / scale
+    return partial, count
+
+
+def _symmetric(support: Support, values: FloatArray | IntArray) -> sp.csr_array:
+    """Return a sparse matrix with a value for every edge."""
+    size = support.size
+    upper = sp.csr_array((values, (support.i, support.j)), shape=(size, size))
+    return sp.csr_array(upper + upper.T)
 
 
 class _Favors:
@@ -447,22 +483,21 @@ class _Favors:
 
 
 def _score_gram(
-    factors: FloatArray, precision: sp.csr_array, n_hidden: int
+    factors: FloatArray, fit: SupportFit, n_hidden: int, partial: FloatArray
 ) -> tuple[FactorGram, FloatArray]:
     """Return de-biased partial correlations over ``sqrt(h_i h_j)``, and h."""
-    filter_ = sp.csr_array(sp.diags_array(1.0 / precision.diagonal()) @ precision)
+    filter_ = sp.csr_array(sp.diags_array(1.0 / fit.diagonal) @ fit.precision())
     innovations = filter_.astype(factors.dtype) @ factors
     squared = innovations**2
     variances = np.maximum(squared.sum(axis=1, dtype=np.float64), np.finfo(np.float32).tiny)
     taken = squared[:, squared.shape[1] - n_hidden :].sum(axis=1, dtype=np.float64)
     share = np.maximum(1.0 - taken / variances, SMALLEST_SHARE)
-    scale = 1.0 / np.sqrt(variances * share)
-    innovations *= scale[:, None].astype(factors.dtype)
-    weighted = sp.csr_array(filter_ @ sp.diags_array(variances))
-    weighted = weighted - sp.diags_array(weighted.diagonal())
-    outer = sp.diags_array(scale)
-    extra = sp.csr_array(-(outer @ (weighted + weighted.T) @ outer))
-    return FactorGram(innovations, innovations, extra), share
+    innovations *= (1.0 / np.sqrt(variances * share))[:, None].astype(factors.dtype)
+    scores = FactorGram(innovations, innovations)
+    i, j = fit.support.i, fit.support.j
+    value = partial / np.sqrt(share[i] * share[j]) - scores.entries(i, j)
+    scores.extra = _symmetric(fit.support, value)
+    return scores, share
 
 
 def _largest_unlisted(level: float, n_observations: float) -> float:

@@ -69,6 +69,7 @@ def _test(
         return EdgeTests.none(size)
     n_observations = effective_observations(_side_by_side(white, repeats), left_over)
     residual = _side_by_side(_inverse_root(noise, white), repeats)
+    residual *= np.sqrt(n_observations / left_over.sum())
     hidden = _side_by_side(_inverse_root(noise, taken) / np.sqrt(repeats), repeats)
     return score_edges(residual, hidden, noise.base.precision, n_observations)
 
