@@ -49,7 +49,7 @@ LEAST_START = 1.3
 #: Step of the sites towards new ones. Full steps let one fit in fifty with strong networks diverge.
 SITE_STEP = 0.7
 #: Standard errors by which a learned signal has to be nearer to the truth than the Gaussian one.
-#: Of 240 data sets 8 lose more than .1 dB without this, 2 with it, and the mean gain stays.
+#: Of 240 data sets 8 lose more than .1 dB without this, 3 with it, and the mean gain stays.
 CLEARLY = 3.0
 #: A component is detected if at least this share of its variance is known.
 DETECTED = 0.2
