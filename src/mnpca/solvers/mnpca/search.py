@@ -234,15 +234,26 @@ class Search:
     def _allowed(self) -> list[str]:
         """Return the stages whose end has the structures that were asked for, and the components.
 
-        Where more components are asked for than networks have left, what stands above the noise
-        elsewhere counts as signal: whoever asks for it says so.
+        Where fewer components are left beside a network than are asked for, an end with networks
+        counts that keeps so many above the noise: whoever asks for them says that they are signal.
+        Without networks many more stand above the noise, most of them correlated noise.
         """
         allowed = [name for name in self.finished if self.settings.allows(trail_of(name))]
-        return [name for name in allowed if self._has_enough(name)] or allowed
+        if self._has_enough(max(allowed, key=lambda name: self.finished[name].evidence)):
+            return allowed
+        linked = [name for name in allowed if trail_of(name) not in (EQUAL, UNEQUAL)]
+        return [name for name in linked if self._has_enough(name)] or allowed
 
     def _has_enough(self, name: str) -> bool:
-        strengths = self.finished[name].posterior.svd.singular_values
-        return int(np.sum(strengths > noise_edge(self.engine.shape))) >= self.settings.least
+        """Tell whether a stage's end has as many components as are asked for.
+
+        Those at the end of a walk have all paid for themselves. Before, some are below the edge.
+        """
+        posterior = self.finished[name].posterior
+        if name != trail_of(name):
+            return posterior.rank >= self.settings.least
+        above = posterior.svd.singular_values > noise_edge(self.engine.shape)
+        return int(above.sum()) >= self.settings.least
 
     def _rank(self, stage: Stage) -> int | None:
         """Return the rank of the next iterate; None leaves it to the noise edge."""
