@@ -85,6 +85,21 @@ def test_white_noise_has_no_edge(noise):
     assert np.mean(squares) == pytest.approx(1.0, abs=0.04)
 
 
+def test_order_of_the_data_does_not_matter(data, model):
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(100), rng.permutation(70)
+    shuffled = MNPCA(2, **QUICK).fit(data.Y[rows][:, columns])
+    for side, order in (("rows", rows), ("columns", columns)):
+        table = shuffled.edges(side)
+        pairs = table[["node_1", "node_2"]].values
+        back = {
+            tuple(sorted((order[i], order[j]))): z
+            for (i, j), z in zip(pairs, table["z"], strict=True)
+        }
+        plain = model.edges(side).set_index(["node_1", "node_2"])["z"].to_dict()
+        assert back == pytest.approx(plain, rel=2e-2)
+
+
 def test_the_graph_of_tested_edges(model):
     table, graph = model.edges("columns", fdr=0.1), model.noise_graph("columns", fdr=0.1)
     assert graph.number_of_nodes() == 70
