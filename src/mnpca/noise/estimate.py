@@ -88,7 +88,6 @@ def noise_from_gram(
     n_observations: int,
     structure: Structure,
     candidates: Candidates,
-    present: AxisPrecision | None = None,
 ) -> AxisPrecision:
     """Precision from ``m S``: variances, graph of the correlation, conditional variances.
 
@@ -102,7 +101,7 @@ def noise_from_gram(
     variances = ridged_variances(total, n_observations)
     gram.extra = off_diagonal
     gram.rescale(1.0 / np.sqrt(variances * (n_observations + ridge)))
-    graph = select_graph(gram, n_observations, candidates, present)
+    graph = select_graph(gram, n_observations, candidates)
     if graph is None:
         return AxisPrecision.diagonal(1.0 / pooled_variances(variances, n_observations))
     conditional = pooled_variances(variances / graph.diagonal, n_observations)

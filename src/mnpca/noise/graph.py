@@ -9,7 +9,6 @@ from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.gram import Gram, as_array
 from mnpca.engines.rows import Pairs
-from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.significance import (
     MEDIAN_SQUARE,
     correlation_at,
@@ -40,9 +39,6 @@ FEW_ITEMS = 25
 WEAKEST, LAST = 0.2, 0.01
 #: Accuracy of the refit that shows which edges are weak.
 ROUGH = 1e-2
-#: Where a graph shares this part of its edges with the one before, the next step goes on from it.
-#: Going on from any graph never leads to the many weak edges of a dense one: 1.4 dB lost on blocks.
-SETTLED = 0.9
 #: At most this many rounds of add, refit, prune, refit.
 ROUNDS = 3
 
@@ -65,15 +61,10 @@ class Candidates:
     scored: IntArray = field(default_factory=_no_pairs)
     """Pairs with a large score, the correlated ones included."""
     complete: bool = False
-    settled: bool = False
-    """Whether the last graph was nearly that of the step before."""
 
 
 def select_graph(
-    correlation: Gram,
-    n_observations: int,
-    candidates: Candidates,
-    present: AxisPrecision | None = None,
+    correlation: Gram, n_observations: int, candidates: Candidates
 ) -> SupportFit | None:
     """Choose and fit the graph of one side.
 
@@ -85,8 +76,6 @@ def select_graph(
         m, the number of items on the other side.
     candidates : Candidates
         Remembered pairs; filled on the first call.
-    present : AxisPrecision, optional
-        The noise of this side before, whose graph a later call may begin with.
 
     Returns
     -------
@@ -100,7 +89,6 @@ def select_graph(
     significant; refit P on the support by maximum likelihood; drop the edges whose removal
     would lose too little likelihood (`SupportFit.edge_gains`); refit. Round one tests plain
     correlations; the later rounds see innovations, in which a chain no longer looks like a clique.
-    One such round is enough from the graph of the step before, once graphs hardly change any more.
 
     Deviates are measured in units of their own spread over all pairs (`null_spread`). As long as
     the other side's network or a part of the signal is still in the residual, everything
@@ -113,17 +101,13 @@ def select_graph(
     own = np.maximum(correlation.diagonal(), 1e-6)
     screen = _Screen(correlation, own, n_observations, candidates)
     most = max(2, n_observations // 4)
-    known = _edges_of(present)
-    fit = None
-    if candidates.complete and candidates.settled and len(known) > 0:
-        fit = _fit_on(correlation, known)
-    begun = fit is not None
-    for _ in range(1 if begun else ROUNDS):
+    fit: SupportFit | None = None
+    for _ in range(ROUNDS):
         found = screen.first() if fit is None else screen.scored(fit)
         n_known = 0 if fit is None else fit.support.n_edges
         limit = discovery_limit(found.value, n_known, n_pairs, RATE)
         passed = found.value > limit
-        if not passed.any() and not begun:
+        if not passed.any():
             break
         found = Pairs(found.i[passed], found.j[passed], found.value[passed])
         partners = min(most, FIRST_PARTNERS) if fit is None else most
@@ -136,26 +120,7 @@ def select_graph(
         if settled or fit.support.n_edges == 0:
             break
     candidates.complete = True
-    keys = np.zeros(0, np.int64) if fit is None else fit.support.keys
-    shared = len(np.intersect1d(keys, known))
-    candidates.settled = shared > 0 and shared >= SETTLED * max(len(keys), len(known))
     return fit if fit is not None and fit.support.n_edges > 0 else None
-
-
-def _edges_of(precision: AxisPrecision | None) -> IntArray:
-    """Return the edges of a precision as single numbers ``i * q + j``, rising."""
-    if precision is None or precision.is_diagonal:
-        return np.zeros(0, np.int64)
-    base = precision.base
-    i, j = (np.asarray(side, np.int64) for side in sp.triu(base.precision, 1).coords)
-    return np.sort(i * base.size + j)
-
-
-def _fit_on(correlation: Gram, edges: IntArray) -> SupportFit:
-    """Fit a graph that is given."""
-    i, j = np.divmod(edges, correlation.size)
-    support = Support(correlation.size, i, j)
-    return SupportFit(support, correlation.entries(i, j), correlation)
 
 
 def graph_can_show(size: int, n_observations: float) -> bool:

@@ -109,7 +109,7 @@ class _GraphStep:
         )
         m = self.engine.shape[1] * row.n_repeats
         gram = _pooled(gram, row.n_repeats)
-        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row, row)
+        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row)
         return side.tile(row.n_repeats)
 
     def col(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
@@ -119,7 +119,7 @@ class _GraphStep:
             signal.left, signal.right, row.weights, signal.right, signal.left_spread
         )
         m = self.engine.shape[0]
-        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col, col)
+        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col)
 
 
 def _pooled(gram: Gram, n_repeats: int) -> Gram:

@@ -434,7 +434,6 @@ class Search:
             search.finished[name] = Iterate.unpack(f"finished.{name}", state)
         for side, candidates in (("row", search.memory.row), ("col", search.memory.col)):
             candidates.complete = bool(state[f"memory.{side}.complete"])
-            candidates.settled = bool(state[f"memory.{side}.settled"])
             candidates.correlated = np.asarray(state[f"memory.{side}.correlated"])
             candidates.scored = np.asarray(state[f"memory.{side}.scored"])
         gains = np.atleast_1d(state["gains.value"])
