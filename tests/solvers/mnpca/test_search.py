@@ -106,7 +106,7 @@ def test_the_winner_has_the_highest_evidence_of_all_ends():
 @pytest.mark.filterwarnings("ignore::mnpca.ModelCheckWarning")
 def test_components_that_are_asked_for_are_not_given_to_networks():
     """Images of digits can be components or a network of images that look alike."""
-    X = load_digits().data[:150]
+    X = load_digits().data[:200]
     X = X[:, X.std(axis=0) > 0.5]
     by_evidence = MNPCA(prior="gaussian").fit(X)
     asked = MNPCA(6, prior="gaussian").fit(X)
