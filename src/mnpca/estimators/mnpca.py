@@ -59,13 +59,11 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         then `components_` is empty, `transform` returns an array without columns, and `denoise`
         returns the mean. The noise does not depend on this number: the model is fitted with the
         components that it needs, `n_signal_` of them, and the leading ones are shown, so that the
-        components of `MNPCA(2)` are the first two of `MNPCA(5)`. Networks may explain what could
-        be components, too. Where more are asked for than the evidence finds, the best model counts
-        in which so many stand above the noise; where there is none, all models are fitted with
-        that many. As many as X has rows or columns would leave no noise: one fewer is fitted,
-        with a warning. A share between 0 and 1 shows the fewest leading components with at least
-        this share of the sum of squares of all `n_signal_` singular values; X must then be
-        complete and without covariates.
+        components of `MNPCA(2)` are the first two of `MNPCA(5)`. Where more are asked for than
+        the evidence finds, the model is fitted with that many; as many as X has rows or columns
+        would leave no noise: one fewer is fitted, with a warning. A share between 0 and 1 shows
+        the fewest leading components with at least this share of the sum of squares of all
+        `n_signal_` singular values; X must then be complete and without covariates.
     noise : {"auto", "graph", "diagonal", "identity"} or a pair of these, default="auto"
         Structure of the noise on both sides, or on the side of the rows and of the columns: a
         network, unequal variances, equal variances, or what the evidence prefers; see `noise_`.

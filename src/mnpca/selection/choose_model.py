@@ -56,9 +56,8 @@ def choose_model(
     """Fit the model with the rank that the evidence prefers; show the components asked for.
 
     The noise does not depend on how many components are asked for: the model is fitted with all
-    components that it needs, and the leading ones are shown. Where more are asked for than the
-    evidence finds, the best noise counts that leaves so many components above it (the others have
-    networks in their place); where none does, the model is fitted again, with that many.
+    components that it needs, and the leading ones are shown. Only where more are asked for than
+    the evidence finds is it fitted again, with that many.
 
     Parameters
     ----------
@@ -106,8 +105,6 @@ def _fit(
     Y: Any, n_components: float | None, settings: Settings, steps: "_Steps", label: str
 ) -> ChosenModel:
     engine = engine_for(Y)
-    if isinstance(n_components, int):
-        settings = replace(settings, least=n_components)
     fit, shown = steps.run(
         label,
         lambda report, resume: fit_with(engine, settings, report, resume, shown=n_components),

@@ -52,17 +52,8 @@ def explain_rank(fit: MNPCAFit, edge: float, asked: int | None) -> str:
     """Say why the model has as many components as it has."""
     k = len(fit.singular_values)
     path = dict(fit.rank_path)
-    rival = max(fit.candidates, key=lambda candidate: candidate.evidence)
-    refused = asked is not None and rival.n_components < asked and rival.evidence > fit.evidence
-    if asked is not None and (asked >= k or refused):
-        text = f"{asked} component{'s were' if asked != 1 else ' was'} asked for"
-        if refused:
-            n_edges = rival.n_row_edges + rival.n_col_edges
-            text += (
-                f"; the evidence gains {rival.evidence - fit.evidence:.0f} nats with "
-                f"{rival.n_components} and networks of {n_edges} edges in their place"
-            )
-        return text + "."
+    if asked is not None and asked >= k:
+        return f"{asked} component{'s were' if asked != 1 else ' was'} asked for."
     if k == 0:
         return (
             "No component stands above the noise: what the rows and columns share is explained "

@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
-from mnpca import MNPCA
 from mnpca.datasets import chain_precision, make_low_rank_matrix_normal
 from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, structure_of
 from mnpca.solvers.mnpca import fit_mnpca
-from mnpca.solvers.mnpca.low_rank_step import low_rank_step, noise_edge
+from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 from mnpca.solvers.mnpca.search import Search
 from mnpca.solvers.mnpca.settings import UNEQUAL, Settings
 from mnpca.solvers.progress import silent
@@ -101,16 +99,3 @@ def test_the_winner_has_the_highest_evidence_of_all_ends():
     assert dict(fit.rank_path)[len(fit.singular_values)] == pytest.approx(
         max(value for _, value in fit.rank_path)
     )
-
-
-@pytest.mark.filterwarnings("ignore::mnpca.ModelCheckWarning")
-def test_components_that_are_asked_for_are_not_given_to_networks():
-    """Images of digits can be components or a network of images that look alike."""
-    X = load_digits().data[:200]
-    X = X[:, X.std(axis=0) > 0.5]
-    by_evidence = MNPCA(prior="gaussian").fit(X)
-    asked = MNPCA(6, prior="gaussian").fit(X)
-    assert by_evidence.n_signal_ < 6
-    assert asked.evidence_ < by_evidence.evidence_
-    assert asked.singular_values_[-1] > noise_edge(X.shape)
-    assert "the evidence gains" in asked.choice_

@@ -23,7 +23,6 @@ def evidence(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float:
     The sum of
 
     - the evidence lower bound of the signal under A and B, with Gaussian priors;
-    - what that bound misses of weak components (`mean_field_gap`);
     - what scale mixtures as priors would add (`prior_gain`): signals that live on a few rows or
       columns are told from noise by this;
     - minus the price of the edges (`edge_price`);
@@ -38,31 +37,7 @@ def penalized_evidence(noise: NoiseModel, posterior: Posterior) -> float:
     row_observations = p * noise.row.n_repeats
     price = edge_price(noise.row, row_observations) + edge_price(noise.col, n)
     price += variance_price(noise.row, row_observations) + variance_price(noise.col, n)
-    return float(posterior.elbo + mean_field_gap(posterior.svd.singular_values, (n, p)) - price)
-
-
-def mean_field_gap(singular_values: FloatArray, shape: tuple[int, int]) -> float:
-    """Return what the mean-field bound misses of the evidence of the components.
-
-    A component of white noise has a singular value above d with probability exp(-I(d)), and this
-    I(d) is also, to leading order, the evidence of a component that is seen at d (its strength by
-    maximum likelihood). The bound takes scores and loadings for independent in the posterior and
-    finds less. With tau the larger root of ``(tau + n)(tau + p) = d^2 tau``, it finds
-
-        M = 1/2 (tau - n log(1 + tau / n) - p log(1 + tau / p))      (0 where this is negative),
-        I = M + 1/2 (n log(1 + p / tau) + p log(1 + n / tau) - n p / tau),
-
-    I = 0 at the edge ``d = sqrt n + sqrt p``, where tau^2 = n p and M < 0. The gap I - M vanishes
-    far above the edge. Near it, where half of the components of real tables are, it is some ten
-    nats each, and without it the noise model would take them over.
-    """
-    n, p = shape
-    rest = singular_values**2 - n - p
-    above = rest > 2.0 * np.sqrt(n * p)
-    tau = (rest[above] + np.sqrt(rest[above] ** 2 - 4.0 * n * p)) / 2.0
-    found = 0.5 * (tau - n * np.log1p(tau / n) - p * np.log1p(tau / p))
-    missed = 0.5 * (n * np.log1p(p / tau) + p * np.log1p(n / tau) - n * p / tau)
-    return float(np.sum(missed + np.minimum(found, 0.0)))
+    return float(posterior.elbo - price)
 
 
 def edge_price(side: AxisPrecision, n_observations: int) -> float:

@@ -12,12 +12,7 @@ from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures, stru
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.joint_start import joint_start
-from mnpca.solvers.mnpca.low_rank_step import (
-    Center,
-    low_rank_step,
-    noise_edge,
-    relative_change,
-)
+from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, relative_change
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
 from mnpca.solvers.mnpca.priors import MOST_GROUPS
 from mnpca.solvers.mnpca.settings import (
@@ -232,34 +227,13 @@ class Search:
         return list(best.values())
 
     def _allowed(self) -> list[str]:
-        """Return the stages whose end has the structures that were asked for, and the components.
-
-        Where fewer components are left beside a network than are asked for, an end with networks
-        counts that keeps so many above the noise: whoever asks for them says that they are signal.
-        Without networks many more stand above the noise, most of them correlated noise.
-        """
-        allowed = [name for name in self.finished if self.settings.allows(trail_of(name))]
-        if self._has_enough(max(allowed, key=lambda name: self.finished[name].evidence)):
-            return allowed
-        linked = [name for name in allowed if trail_of(name) not in (EQUAL, UNEQUAL)]
-        return [name for name in linked if self._has_enough(name)] or allowed
-
-    def _has_enough(self, name: str) -> bool:
-        """Tell whether a stage's end has as many components as are asked for.
-
-        Those at the end of a walk have all paid for themselves. Before, some are below the edge.
-        """
-        posterior = self.finished[name].posterior
-        if name != trail_of(name):
-            return posterior.rank >= self.settings.least
-        above = posterior.svd.singular_values > noise_edge(self.engine.shape)
-        return int(above.sum()) >= self.settings.least
+        return [name for name in self.finished if self.settings.allows(trail_of(name))]
 
     def _rank(self, stage: Stage) -> int | None:
         """Return the rank of the next iterate; None leaves it to the noise edge."""
         rank = self.current.posterior.rank
         if stage.part == FEWER:
-            return max(rank - self.dropped, self.settings.least)
+            return max(rank - self.dropped, 0)
         if stage.part == SETTLING or (stage.trail == BOTH_AT_ONCE and self.settings.rank is None):
             return rank
         return self.settings.rank if self.held_rank is None else self.held_rank
@@ -272,7 +246,7 @@ class Search:
 
     def _has_ended(self, stage: Stage, change: float) -> bool:
         if stage.part == FEWER:
-            return self.misses >= PATIENCE or self.current.posterior.rank <= self.settings.least
+            return self.misses >= PATIENCE or self.current.posterior.rank == 0
         settled = change < self.settings.tol or self.misses > PATIENCE
         fewest = FEWEST_STEPS + (stage.trail == UNEQUAL)
         if settled and self.iteration >= fewest:
@@ -352,8 +326,7 @@ class Search:
                 continue
             if not any(self._at_same_place(name, other) for other in chosen):
                 chosen.append(name)
-        least = self.settings.least
-        return [Stage(name, FEWER) for name in chosen if self.finished[name].posterior.rank > least]
+        return [Stage(name, FEWER) for name in chosen if self.finished[name].posterior.rank > 0]
 
     def _unfinished(self) -> list[Stage]:
         """Return a last stage for the best end if its trail was cut off."""

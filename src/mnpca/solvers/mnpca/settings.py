@@ -43,8 +43,6 @@ class Settings:
     """What scores and loadings are drawn from in the end; None ends with the search."""
     combined: bool = True
     """Look for columns that are combinations of others, where these may be linked by a network."""
-    least: int = 0
-    """Fewer components than this are not chosen where so many stand above some noise."""
     most: int = 64
     """A trail looks for no more components than this; see `fit_with`."""
 
