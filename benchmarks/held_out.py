@@ -3,8 +3,12 @@
 Prints per set the mean log-likelihood per cell of the rows of each test fold, the scale of every
 row profiled out (returns and expression have heavy tails; a fixed scale would punish the model
 that is right for most rows): MNPCA with all defaults, the best rank and noise that can be forced
-on it in hindsight, Ledoit-Wolf, probabilistic PCA and factor analysis with ranks by
-cross-validation, and GraphicalLassoCV up to 500 columns.
+on it in hindsight, MNPCA without a network among rows, Ledoit-Wolf, probabilistic PCA and factor
+analysis with ranks by cross-validation, and GraphicalLassoCV up to 500 columns.
+
+Rows that err together fall into both parts of a random fold. What they share then looks as if it
+held for all rows. `--apart` holds out rows that the network of a fit to the whole table does not
+link with the others, as far as it falls apart.
 
     python benchmarks/held_out.py --data FOLDER --sets wine sonar --folds 5 --jobs 2
 """
@@ -22,7 +26,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for reproduction/
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel, delayed
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.covariance import GraphicalLassoCV, LedoitWolf
 from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.model_selection import KFold, cross_val_score
@@ -103,6 +109,7 @@ def one_fold(X, train, test, forced):
     started = time.perf_counter()
     default, choice = ours(X[train], X[test])
     seconds = time.perf_counter() - started
+    independent, _ = ours(X[train], X[test], noise=("diagonal", "auto"))
     rivals = {}
     if forced:
         for noise in (
@@ -116,7 +123,17 @@ def one_fold(X, train, test, forced):
                 if k < min(len(train), X.shape[1]) - 1:
                     rivals[noise, k] = forced_fit(X[train], X[test], noise, k)
     peers = [peer(name, X[train], X[test]) for name in PEERS]
-    return default, choice, seconds, rivals, peers
+    return default, choice, seconds, rivals, [independent, *peers]
+
+
+def unlinked_folds(X):
+    """Return five folds between which the network among the rows has few edges."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        network = MNPCA().fit(X).row_precision_
+    # Neighbors in this order are linked, so that pieces of it have few links to the rest.
+    order = reverse_cuthill_mckee(sp.csr_matrix(network), symmetric_mode=True)
+    return [(np.setdiff1d(order, part), np.sort(part)) for part in np.array_split(order, 5)]
 
 
 def forced_fit(train, test, noise, k):
@@ -141,16 +158,18 @@ def main():
     parser.add_argument("--sets", nargs="+", default=SMALL + NETWORKS)
     parser.add_argument("--folds", type=int, default=5, help="folds of five that are run")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--apart", action="store_true", help="hold out rows without linked ones")
     parser.add_argument("--forced", action="store_true", help="also force ranks and noise")
     args = parser.parse_args()
     if not args.data:
         parser.error("name the folder with the data by --data or the variable MNPCA_DATA")
-    titles = "".join(f"{name:>17s}" for name in PEERS)
+    titles = "".join(f"{name:>17s}" for name in ("no row network", *PEERS))
     print(f"{'set':16s}{'defaults':>9s}{'forced':>8s}{titles}  seconds, choices")
     behind = []
     for name in args.sets:
         X = matrix(name, args.data)
-        folds = list(KFold(5, shuffle=True, random_state=0).split(X))[: args.folds]
+        folds = list(KFold(5, shuffle=True, random_state=0).split(X))
+        folds = (unlinked_folds(X) if args.apart else folds)[: args.folds]
         runs = Parallel(args.jobs)(delayed(one_fold)(X, *fold, args.forced) for fold in folds)
         default = np.mean([run[0] for run in runs])
         rivals = {key: np.mean([run[3][key] for run in runs]) for key in runs[0][3]}
