@@ -32,8 +32,9 @@ from mnpca.solvers.progress import Progress, Report, State
 
 #: Variational sweeps of a low-rank step, and of the last one.
 SWEEPS, FINAL_SWEEPS = 8, 20
-#: Iterations of a trail with networks, at most; the fewest of any trail.
-MOST_STEPS, FEWEST_STEPS = 10, 2
+#: Iterations of a trail with networks, at most (ten cut off some that were still finding a network,
+#: which once cost 5 dB); the fewest of any trail.
+MOST_STEPS, FEWEST_STEPS = 20, 2
 #: Iterations of the stage with equal variances, at most.
 EQUAL_STEPS = 3
 #: Two ends are at the same place if they differ by less than so many times the tolerance.
