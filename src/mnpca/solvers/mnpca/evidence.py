@@ -88,9 +88,12 @@ def prior_gain(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float
     )
 
 
-def group_gains(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float:
-    """Return how much likelier groups make scores and loadings than scale mixtures."""
-    factors = observed_factors(engine, noise, posterior)
+def group_gains(engine: Engine, noise: NoiseModel, posterior: Posterior, rank: int) -> float:
+    """Return how much likelier groups make scores and loadings than scale mixtures.
+
+    Only the leading components are looked at, so many of them.
+    """
+    factors = observed_factors(engine, noise, posterior, rank)
     return sum(group_gain(observed.rows, observed.precisions) for observed in factors)
 
 
@@ -116,21 +119,26 @@ class ObservedFactor(NamedTuple):
 
 
 def observed_factors(
-    engine: Engine, noise: NoiseModel, posterior: Posterior
+    engine: Engine, noise: NoiseModel, posterior: Posterior, rank: int | None = None
 ) -> list[ObservedFactor]:
-    """Return the rows of X and of W as the data and the other rows show them."""
-    k = posterior.rank
-    if k == 0 or posterior.left_factor is None or posterior.right_factor is None:
+    """Return the rows of X and of W, or of their leading columns, as data and other rows show them.
+    """
+    if posterior.left_factor is None or posterior.right_factor is None:
         return []
-    left, right = posterior.left, posterior.right
+    k = posterior.rank if rank is None else rank
+    kept = [*range(k), *range(posterior.rank, posterior.right.shape[1])]
+    left, right = posterior.left[:, kept], posterior.right[:, kept]
+    left_spread, right_spread = (
+        spread[np.ix_(kept, kept)] for spread in (posterior.left_spread, posterior.right_spread)
+    )
     weighted = noise.col.apply(right)
-    metric = thin.inner(right, weighted) + posterior.right_spread
+    metric = thin.inner(right, weighted) + right_spread
     target = engine.times(weighted[:, :k])
     if posterior.centered:
         thin.subtract_row(target, metric[k, :k])
     rows = _observed(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor)
     weighted = noise.row.apply(left)
-    metric = thin.inner(left, weighted) + posterior.left_spread
+    metric = thin.inner(left, weighted) + left_spread
     target = engine.transposed_times(weighted)[:, :k]
     if posterior.centered:
         target -= np.outer(right[:, k], metric[k, :k])

@@ -276,7 +276,7 @@ def as_fit(
                 name,
                 end.posterior.rank,
                 end.evidence + constant,
-                search.gains.get(name, 0.0),
+                search.worth(end) - end.evidence,
                 end.noise.row.n_edges,
                 end.noise.col.n_edges,
             )

@@ -12,9 +12,8 @@ from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures, stru
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.joint_start import joint_start
-from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, relative_change
+from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, noise_edge, relative_change
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
-from mnpca.solvers.mnpca.priors import MOST_GROUPS
 from mnpca.solvers.mnpca.settings import (
     BOTH_AT_ONCE,
     EQUAL,
@@ -37,6 +36,13 @@ SWEEPS, FINAL_SWEEPS = 8, 20
 MOST_STEPS, FEWEST_STEPS = 20, 2
 #: Iterations of the stage with equal variances, at most.
 EQUAL_STEPS = 3
+#: Iterations with networks that tell how many components to begin with beside them.
+TRIED_STEPS = 2
+#: How many times fewer components the next trial has.
+FEWER_TRIED = 1.5
+#: Most components above the noise that groups may be about. With eight, eight blocks of correlated
+#: columns are taken for groups, not for a network, and 14 dB are lost.
+GROUPED = 4
 #: Two ends are at the same place if they differ by less than so many times the tolerance.
 SAME_PLACE = 5.0
 #: A walk to fewer components ends after this many ranks in a row that are no better, a trail after
@@ -52,8 +58,9 @@ class Search:
 
     Which structure explains a matrix, components or networks, depends on what is let in first.
     So the search comes from both ends. One trail begins without any signal: networks take what
-    they can, then components, in turn (`NETWORKS_FIRST`). The other begins with as many
-    components as stand above equal or unequal variances (`SIGNAL_FIRST`). Where the rank is to
+    they can, then components, in turn (`NETWORKS_FIRST`). The other begins with components
+    that stand above equal or unequal variances, as many of them as explain most beside networks
+    (`SIGNAL_FIRST`). Where the rank is to
     be chosen, it is on a trail the number of components above the noise edge; then the weakest
     components go one by one as long as the evidence rises, and the noise settles. The end with
     the highest evidence wins.
@@ -78,7 +85,7 @@ class Search:
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
-    gains: dict[str, float] = field(default_factory=dict)
+    gains: dict[int, Any] = field(default_factory=dict)
 
     @classmethod
     def begin(cls, engine: Engine, settings: Settings) -> "Search":
@@ -197,35 +204,30 @@ class Search:
             self._end_stage(stage)
 
     def best_name(self) -> str:
-        """Name the finished stage with the highest evidence among those that are allowed.
+        """Name the end of a trail that is worth most, among those that are allowed."""
+        ends = {trail_of(name): name for name in self._allowed()}
+        return max(ends.values(), key=lambda name: self.worth(self.finished[name]))
 
-        Where both ends of the search have led to different places, what groups of rows or of
-        columns would add to the evidence is counted, too. The same correlations can be a network
-        or a signal; scores that come in groups are a signal. Groups span one dimension less than
-        their number. More components than that are not about groups: a block of correlated
-        columns, for one, is both a group with a component of its own and a network.
+    def worth(self, iterate: Iterate) -> float:
+        """Return the evidence and what groups of rows or of columns would add to it.
+
+        The same correlations can be a network or a signal; scores that come in groups are a
+        signal. But every block of correlated columns is both a group with a component of its
+        own and a network. So where there are many components, groups do not count.
         """
-        ends = sorted(self._ends(), key=lambda name: -self.finished[name].evidence)[:2]
-        most = max(self.finished[name].posterior.rank for name in ends)
-        if len(ends) < 2 or most >= MOST_GROUPS or self._at_same_place(*ends):
-            return ends[0]
-        return max(ends, key=lambda name: self.finished[name].evidence + self.group_gain(name))
+        live = self._live(iterate)
+        if not 0 < live <= GROUPED:
+            return iterate.evidence
+        key = id(iterate)
+        if key not in self.gains:
+            gain = group_gains(self.engine, iterate.noise, iterate.posterior, live)
+            self.gains[key] = (gain, iterate)
+        return iterate.evidence + self.gains[key][0]
 
-    def group_gain(self, name: str) -> float:
-        """Return what groups add to the evidence at the end of a stage."""
-        if name not in self.gains:
-            end = self.finished[name]
-            self.gains[name] = group_gains(self.engine, end.noise, end.posterior)
-        return self.gains[name]
-
-    def _ends(self) -> list[str]:
-        """Return the best stage of every trail."""
-        best: dict[str, str] = {}
-        for name in self._allowed():
-            other = best.setdefault(trail_of(name), name)
-            if self.finished[name].evidence > self.finished[other].evidence:
-                best[trail_of(name)] = name
-        return list(best.values())
+    def _live(self, iterate: Iterate) -> int:
+        """Return the number of components above the noise edge."""
+        singular_values = iterate.posterior.svd.singular_values
+        return int(np.sum(singular_values > noise_edge(self.engine.shape)))
 
     def _allowed(self) -> list[str]:
         return [name for name in self.finished if self.settings.allows(trail_of(name))]
@@ -290,7 +292,7 @@ class Search:
         unequal = self.finished.get(UNEQUAL, equal)
         start = unequal if unequal.evidence > equal.evidence else equal
         if stage.trail == SIGNAL_FIRST:
-            return start
+            return self._with_networks(start)
         noise, rank = joint_start(self.engine, start.noise, start.posterior)
         return self._with_signal(noise, self._given(rank), start)
 
@@ -309,6 +311,31 @@ class Search:
             self.memory,
         )
         return self._with_signal(noise, self.settings.rank, nothing)
+
+    def _with_networks(self, start: Iterate) -> Iterate:
+        """Return the best of a few first steps with networks, from other weights and ranks.
+
+        Under unequal variances the components that stand above the noise are those of the signal
+        and some that networks would explain. With all of them in the model the residual shows no
+        network, with too few it holds the rest of the signal. So networks are tried beside all
+        components, two thirds of them, and so on down to one; and beside the components that
+        are found when rows and columns are weighted by their mean squares.
+        """
+        starts = [(start, self._given(start.posterior.rank))]
+        while self.settings.rank is None and starts[-1][1] > 1:
+            starts.append((start, round(starts[-1][1] / FEWER_TRIED)))
+        weighted = self._from_sizes(self.finished[EQUAL])
+        starts.append((weighted, weighted.posterior.rank))
+        return max((self._tried(*each) for each in starts), key=lambda end: end.evidence)
+
+    def _tried(self, start: Iterate, rank: int) -> Iterate:
+        """Take the first steps with networks beside so many components."""
+        tried, memory = self._with_signal(start.noise, rank, start), Memory()
+        for _ in range(TRIED_STEPS):
+            structures = self.settings.structures(SIGNAL_FIRST)
+            noise = noise_step(self.engine, tried.posterior, tried.noise, *structures, memory)
+            tried = self._with_signal(noise, rank, tried)
+        return tried
 
     def _given(self, rank: int) -> int:
         """Return the rank that was asked for, or this one where none was."""
@@ -351,6 +378,10 @@ class Search:
         self.history.append((stage.name, self.iteration, value, change))
         self.ranks.append(self.current.posterior.rank)
         better = self.leader is None or value > self.leader.evidence
+        if stage.part == FEWER and self.leader is not None:
+            # Components below the noise edge are no part of any groups.
+            if self._live(self.current) != self._live(self.leader):
+                better = self.worth(self.current) > self.worth(self.leader)
         if better:
             self.leader = self.current
         if stage.part == FEWER and not better and self.dropped > 1:
@@ -385,8 +416,6 @@ class Search:
             packed |= iterate.pack(f"finished.{name}")
         for side, candidates in (("row", self.memory.row), ("col", self.memory.col)):
             packed |= {f"memory.{side}.{key}": value for key, value in vars(candidates).items()}
-        packed["gains.stage"] = "\n".join(self.gains)
-        packed["gains.value"] = np.array(list(self.gains.values()))
         packed["history.stage"] = "\n".join(entry[0] for entry in self.history)
         packed["history.numbers"] = np.array([entry[1:] for entry in self.history])
         packed["history.ranks"] = np.array(self.ranks, dtype=int)
@@ -410,8 +439,6 @@ class Search:
             candidates.complete = bool(state[f"memory.{side}.complete"])
             candidates.correlated = np.asarray(state[f"memory.{side}.correlated"])
             candidates.scored = np.asarray(state[f"memory.{side}.scored"])
-        gains = np.atleast_1d(state["gains.value"])
-        search.gains = dict(zip(_lines(state["gains.stage"]), map(float, gains), strict=True))
         numbers = np.asarray(state["history.numbers"]).reshape(-1, 3)
         stages = _lines(state["history.stage"])
         for stage, (iteration, value, change) in zip(stages, numbers, strict=True):
