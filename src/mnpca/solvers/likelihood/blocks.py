@@ -31,13 +31,19 @@ REMEDIES = "Use penalize_diagonal=True, larger penalties or fewer components"
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Where the descent stands: X and W, A and B, and what warm starts need."""
+    """Where a descent stands: X and W, not yet identified, and A and B in the penalties' gauge.
+
+    `row_start` and `col_start` are what warm starts need. `history` has the objective at the start
+    and after every iteration; it never rises.
+    """
 
     signal: LowRank
     row_precision: sp.csr_array
     col_precision: sp.csr_array
     row_start: PrecisionResult | None = None
     col_start: PrecisionResult | None = None
+    history: tuple[float, ...] = ()
+    converged: bool = False
 
     def value(self, data: FloatArray, penalty: Penalty) -> float:
         """Return the objective."""
@@ -257,9 +263,7 @@ def _penalized_trace(
 ) -> float:
     """Return ``tr(S P) + sum_ij weight_ij |P_ij|``."""
     if sp.issparse(precision):
-        entries = precision.tocoo()
-        row, col = entries.coords
-        trace = float(np.sum(covariance[row, col] * entries.data))
+        trace = float(precision.multiply(covariance).sum())
     else:
         trace = inner(covariance, precision)
     return trace + absolute_sum(precision, weight, diagonal)
