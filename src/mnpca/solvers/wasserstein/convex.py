@@ -22,11 +22,10 @@ from mnpca.engines.arrays import (
     like,
     logdet,
     namespace,
-    to_numpy,
 )
 from mnpca.model.wasserstein import Spectrum, relaxed, spectrum, tall_gradient, wide_gradient
 from mnpca.noise.scales import row_col_scales
-from mnpca.solvers.progress import Progress, Report, State, silent
+from mnpca.solvers.progress import Progress, Report, State, pack, silent, unpack
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
 
 # Weight of the barrier, as a share of the penalty at the start.
@@ -37,6 +36,14 @@ SUFFICIENT = 1e-4
 WINDOW = 5
 # Step sizes, which are about 1, below which no step can change anything any more.
 SMALLEST = 1e-10
+
+
+class Iterate(NamedTuple):
+    """Where the descent stands: all that its next step needs."""
+
+    precision: Matrices
+    step_size: Pair[float]
+    history: list[float]
 
 
 class Point(NamedTuple):
@@ -99,13 +106,9 @@ def _with_barrier(gradient: Array, factor: Array, barrier: float) -> Array:
 
 
 def _restraint(precision: Array, factor: Array, alpha: float, barrier: float) -> float:
-    """Return penalty and barrier of one side."""
+    """Return penalty and barrier of one axis."""
     xp = namespace(precision)
     return alpha * float(xp.sum(xp.abs(precision))) - barrier * logdet(factor)
-
-
-class PenaltyError(ValueError):
-    """The penalty outweighs the noise."""
 
 
 def make_problem(data: Array, rank: int, alpha: Pair[float]) -> tuple[Problem, Matrices, Matrices]:
@@ -144,7 +147,7 @@ def best_multiples(
     gain = float(xp.sum(singular_values)) / root**0.5
     cost = (row * col) ** 0.5
     if gain <= cost:
-        raise PenaltyError(
+        raise ValueError(
             "The penalty outweighs the noise: every noise precision would be zero. Multiply "
             f"alpha_row and alpha_col by less than {gain / cost:.2g}."
         )
@@ -185,14 +188,10 @@ def descend(
     in proportion to A_ii A_jj, one over its curvature. The step sizes are those of Barzilai and
     Borwein, each side its own, halved until the objective falls enough.
     """
-    if resume is None:
-        precision = start
-        size = Pair(1.0, 1.0)
-        history: list[float] = []
-    else:
-        precision = each(like, Pair(*resume["precision"]), start)
-        size = Pair(*resume["step_size"])
-        history = list(resume["history"])
+    iterate = Iterate(start, Pair(1.0, 1.0), [])
+    if resume is not None:
+        iterate = unpack(Iterate, resume, start.row)
+    precision, size, history = iterate
     point = problem.at(precision)
     if point is None:
         raise ValueError("The precisions to start from must be positive definite.")
@@ -211,7 +210,7 @@ def descend(
         point, gradient = taken, new_gradient
         history.append(point.value)
         converged = _settled(history, tol)
-        state = partial(_state, point.precision, size, list(history))
+        state = partial(pack, Iterate(point.precision, size, history))
         report(Progress("noise precisions", len(history) - 1, point.value, state, max_iter))
     return point.precision, history, converged
 
@@ -277,8 +276,3 @@ def _settled(history: list[float], tol: float) -> bool:
     if len(history) <= WINDOW:
         return False
     return history[-1 - WINDOW] - history[-1] <= tol * abs(history[-1])
-
-
-def _state(precision: Matrices, size: Pair[float], history: list[float]) -> State:
-    stored = [to_numpy(side) for side in precision]
-    return {"precision": stored, "step_size": list(size), "history": history}
