@@ -198,8 +198,9 @@ def _solve_components(
 
     def solve(index: IntArray) -> ComponentSolution:
         part = problem.restrict(index)
-        cold = last is None or len(index) < SMALLEST_WARM
-        warm = None if cold else partial(start_from, part, index, last, before, t)
+        warm = None
+        if last is not None and len(index) >= SMALLEST_WARM:
+            warm = partial(start_from, part, index, last, before, t)
         return solve_component(part, tol, max_iter, warm)
 
     n_large = sum(len(index) >= LARGE for index in components)

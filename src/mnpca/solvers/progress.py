@@ -15,7 +15,7 @@ uninterrupted run, so that the results agree to the bit.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from types import UnionType
-from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -95,6 +95,24 @@ def inner_state(state: State | None) -> State | None:
     """
     inner: State | None = None if state is None else state.get("inner")
     return inner
+
+
+@dataclass
+class Resumable:
+    """A running fit, as a dataclass: its state is all of it but the fields `given` from outside."""
+
+    given: ClassVar[tuple[str, ...]]
+
+    def state(self) -> State:
+        """Return all that `resume` needs beside what is given."""
+        return {name: pack(each) for name, each in vars(self).items() if name not in self.given}
+
+    @classmethod
+    def resume(cls, state: State, **given: Any) -> Self:
+        """Return the object of which `state` was taken."""
+        kinds = get_type_hints(cls)
+        names = [field.name for field in fields(cls) if field.name not in cls.given]
+        return cls(**given, **{name: unpack(kinds[name], state[name]) for name in names})
 
 
 def pack(value: Any) -> Any:

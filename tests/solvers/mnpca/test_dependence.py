@@ -8,7 +8,7 @@ from mnpca.datasets import make_low_rank_matrix_normal
 from mnpca.engines import engine_for
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca import fit_mnpca
-from mnpca.solvers.mnpca.dependence import Dependence, find_dependence
+from mnpca.solvers.mnpca.standardized import Dependence, find_dependence
 
 
 def combinations(seed=0, shape=(80, 30), count=4):

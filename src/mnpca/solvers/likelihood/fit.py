@@ -61,8 +61,9 @@ def fit_likelihood(
     starts: list[Start] = ["svd", "scales"] if start == "best" else [start]
     if not (penalty.row_on or penalty.col_on):  # the SVD is the solution
         starts = ["svd"]
-    done = [] if resume is None else resume["ends"]
-    ends = [unpack(Iterate, end, data) for end in done]
+    ends: list[Iterate] = []
+    if resume is not None:
+        ends = unpack(list[Iterate], resume["ends"], data)
     inner = inner_state(resume)
     told = nested(report, lambda: {"ends": pack(ends)})
     for name in starts[len(ends) :]:

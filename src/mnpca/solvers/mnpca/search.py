@@ -1,7 +1,7 @@
 """The search for signal and noise: trails from both ends, compared by their evidence."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure, simpler_structures, structure_of
 from mnpca.solvers.mnpca.evidence import evidence, group_gains
-from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.joint_start import joint_start
 from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, relative_change
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step, simpler_noise
@@ -28,7 +27,8 @@ from mnpca.solvers.mnpca.settings import (
     trail_of,
     trails_of,
 )
-from mnpca.solvers.progress import Progress, Report, State
+from mnpca.solvers.mnpca.variational import Posterior
+from mnpca.solvers.progress import Progress, Report, Resumable
 
 #: Variational sweeps of a low-rank step, and of the last one.
 SWEEPS, FINAL_SWEEPS = 8, 20
@@ -46,8 +46,17 @@ PATIENCE = 2
 MOST_DROPPED = 8
 
 
+@dataclass(frozen=True)
+class Iterate:
+    """A noise model, the posterior of the signal under it, and the evidence of both."""
+
+    noise: NoiseModel
+    posterior: Posterior
+    evidence: float
+
+
 @dataclass
-class Search:
+class Search(Resumable):
     """An explicit state machine: `advance` does one noise step and one low-rank step.
 
     Which structure explains a matrix, components or networks, depends on what is let in first.
@@ -62,6 +71,8 @@ class Search:
     `unsettled` names the ones that were cut off, `misses` counts the iterations that were no
     better, and `dropped` components go at once. All fields together are the state to resume from.
     """
+
+    given: ClassVar = ("engine", "settings")
 
     engine: Engine
     settings: Settings
@@ -368,56 +379,7 @@ class Search:
         name = stage.name if stage else "done"
         # Components are taken away until that does not pay: nobody knows how many.
         most = self._most(stage) if stage and stage.part != FEWER else None
-        return Progress(name, self.iteration, self.current.evidence, self.pack, most)
-
-    def pack(self) -> State:
-        """Return the whole state as a flat dictionary."""
-        packed: dict[str, Any] = {"iteration": self.iteration}
-        packed |= {"misses": self.misses, "dropped": self.dropped}
-        packed["held_rank"] = -1 if self.held_rank is None else self.held_rank
-        packed["todo"] = "\n".join(stage.name for stage in self.todo)
-        packed["unsettled"] = "\n".join(self.unsettled)
-        packed |= self.current.pack("current")
-        if self.leader is not None:
-            packed |= self.leader.pack("leader")
-        packed["finished"] = "\n".join(self.finished)
-        for name, iterate in self.finished.items():
-            packed |= iterate.pack(f"finished.{name}")
-        for side, candidates in (("row", self.memory.row), ("col", self.memory.col)):
-            packed |= {f"memory.{side}.{key}": value for key, value in vars(candidates).items()}
-        packed["gains.stage"] = "\n".join(self.gains)
-        packed["gains.value"] = np.array(list(self.gains.values()))
-        packed["history.stage"] = "\n".join(entry[0] for entry in self.history)
-        packed["history.numbers"] = np.array([entry[1:] for entry in self.history])
-        packed["history.ranks"] = np.array(self.ranks, dtype=int)
-        return packed
-
-    @classmethod
-    def unpack(cls, engine: Engine, settings: Settings, state: State) -> "Search":
-        """Rebuild a search from `pack`'s dictionary."""
-        search = cls(engine, settings, Iterate.unpack("current", state), [])
-        search.todo = [Stage(*name.split(", ")) for name in _lines(state["todo"])]
-        for name in ("iteration", "misses", "dropped"):
-            setattr(search, name, int(state[name]))
-        held = int(state["held_rank"])
-        search.held_rank = None if held < 0 else held
-        search.unsettled = _lines(state["unsettled"])
-        if "leader.evidence" in state:
-            search.leader = Iterate.unpack("leader", state)
-        for name in _lines(state["finished"]):
-            search.finished[name] = Iterate.unpack(f"finished.{name}", state)
-        for side, candidates in (("row", search.memory.row), ("col", search.memory.col)):
-            candidates.complete = bool(state[f"memory.{side}.complete"])
-            candidates.correlated = np.asarray(state[f"memory.{side}.correlated"])
-            candidates.scored = np.asarray(state[f"memory.{side}.scored"])
-        gains = np.atleast_1d(state["gains.value"])
-        search.gains = dict(zip(_lines(state["gains.stage"]), map(float, gains), strict=True))
-        numbers = np.asarray(state["history.numbers"]).reshape(-1, 3)
-        stages = _lines(state["history.stage"])
-        for stage, (iteration, value, change) in zip(stages, numbers, strict=True):
-            search.history.append((stage, int(iteration), float(value), float(change)))
-        search.ranks = [int(rank) for rank in np.atleast_1d(state["history.ranks"])]
-        return search
+        return Progress(name, self.iteration, self.current.evidence, self.state, most)
 
 
 def _fit_signal(
@@ -449,7 +411,3 @@ def _change(new: Iterate, old: Iterate) -> float:
     """
     level = new.noise.col.log_determinant - old.noise.col.log_determinant
     return max(relative_change(new.posterior, old.posterior), abs(level) / new.noise.col.size)
-
-
-def _lines(text: Any) -> list[str]:
-    return list(filter(None, str(text).split("\n")))

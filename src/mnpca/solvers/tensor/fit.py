@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,9 +12,14 @@ from mnpca.model.gpca import identify
 from mnpca.model.metric import Metric
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca.fit import fit_mnpca
-from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
-from mnpca.solvers.progress import Progress, Report, State, silent
-from mnpca.solvers.tensor.noise_step import AxisNoise, axis_noise_step, axis_scales, in_gauge
+from mnpca.solvers.progress import Progress, Report, Resumable, State, silent
+from mnpca.solvers.tensor.noise_step import (
+    AxisNoise,
+    axis_noise_step,
+    axis_scales,
+    free_axes,
+    in_gauge,
+)
 from mnpca.solvers.tensor.tucker import Tucker, times_all, tucker, unfold, weighted
 
 #: Iterations with networks after which a stage ends at the latest.
@@ -21,7 +27,7 @@ GRAPH_STEPS = 20
 #: Noise steps on the data themselves, before the last stage.
 FIRST_NETWORKS = 3
 #: On the way the signal need not be exact; at the end it is.
-ROUGH_TOL, ROUGH_SWEEPS = 1e-6, 20
+_rough_tucker = partial(tucker, tol=1e-6, max_iter=20)
 DIAGONAL, GRAPH, DONE = "diagonal noise", "graph noise", "done"
 AGAIN = "graph noise from networks of the data"
 
@@ -74,11 +80,15 @@ def fit_tensor(
     """
     offset = data.mean(axis=0) if center else np.zeros(data.shape[1:])
     scale = float(np.sqrt(np.mean((data - offset) ** 2))) or 1.0
-    loop = _Loop((data - offset) / scale, ranks, structures, center, max_iter, tol)
-    if resume is None:
-        loop.begin()
-    else:
-        loop.restore(resume)
+    given: dict[str, Any] = {
+        "data": (data - offset) / scale,
+        "ranks": ranks,
+        "structures": structures,
+        "center": center,
+        "max_iter": max_iter,
+        "tol": tol,
+    }
+    loop = _Loop.begin(**given) if resume is None else _Loop.resume(resume, **given)
     while loop.stage != DONE:
         loop.advance()
         stage, iteration, score, _ = loop.history[-1]
@@ -98,8 +108,10 @@ class _End:
 
 
 @dataclass(eq=False)
-class _Loop:
+class _Loop(Resumable):
     """Where the fit stands."""
+
+    given: ClassVar = ("data", "ranks", "structures", "center", "max_iter", "tol")
 
     data: FloatArray
     ranks: Sequence[int | None]
@@ -107,17 +119,22 @@ class _Loop:
     center: bool
     max_iter: int
     tol: float
+    noise: list[AxisPrecision]
+    signal: Tucker
     stage: str = DIAGONAL
     iteration: int = 0
     best: _End | None = None
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
 
-    def begin(self) -> None:
+    @classmethod
+    def begin(cls, data: FloatArray, ranks: Any, structures: Any, **options: Any) -> Self:
         """Take the variances of the data, and the signal under them."""
-        self.noise = axis_scales(self.data, self.structures)
-        self.signal = self._low_rank(None)
-        if all(structure == "unit" for structure in self.structures):
-            self._end_stage(settled=True)
+        noise = axis_scales(data, structures)
+        signal = _rough_tucker(data, ranks, noise, center=options["center"])
+        loop = cls(data, ranks, structures, **options, noise=noise, signal=signal)
+        if not free_axes(structures):
+            loop._end_stage(settled=True)
+        return loop
 
     def advance(self) -> None:
         """Do one noise step and one signal step; end the stage when it is time."""
@@ -152,9 +169,8 @@ class _Loop:
 
     def _networks_of_data(self) -> list[AxisPrecision]:
         """Estimate the noise as if there were no signal."""
-        nothing = tucker(
-            self.data, [0] * self.data.ndim, self.noise, center=self.center, max_iter=1
-        )
+        ranks = [0] * self.data.ndim
+        nothing = tucker(self.data, ranks, self.noise, center=self.center, max_iter=1)
         noise = axis_scales(self.data, self.structures)
         for _ in range(FIRST_NETWORKS):
             noise = axis_noise_step(self.data, nothing, noise, self.structures)
@@ -179,16 +195,18 @@ class _Loop:
         core, factors, mean = tucker(
             self.data, self.ranks, best.noise, center=self.center, start=best.signal
         )
-        free = [axis for axis, structure in enumerate(self.structures) if structure != "unit"]
-        noise = list(best.noise)
-        if free:
-            noise[free[-1]] = noise[free[-1]].scaled(scale**-2)
-        last = factors[free[-1]] if free else None
-        if last is None:
+        noise, free = list(best.noise), free_axes(self.structures)
+        if not free:
             core = core * scale
         else:
             # The last estimated axis carries the units; its factor stays orthonormal in its metric.
-            factors = (*factors[: free[-1]], last * scale, *factors[free[-1] + 1 :])
+            last = free[-1]
+            noise[last] = noise[last].scaled(scale**-2)
+            factor = factors[last]
+            if factor is None:
+                core = core * scale
+            else:
+                factors = (*factors[:last], factor * scale, *factors[last + 1 :])
         mean = None if mean is None else mean * scale + offset
         constant = self.data.size * np.log(scale)
         return TensorFit(
@@ -199,37 +217,8 @@ class _Loop:
             converged=best.converged,
         )
 
-    def state(self) -> State:
-        """Return everything the next iteration reads."""
-        best = self.best and {**vars(self.best), **_pack(self.best.noise, self.best.signal)}
-        return {
-            "stage": self.stage,
-            "iteration": self.iteration,
-            "history": [list(entry) for entry in self.history],
-            "present": _pack(self.noise, self.signal),
-            "best": best,
-        }
-
-    def restore(self, state: State) -> None:
-        """Stand where `state` was taken."""
-        self.stage, self.iteration = str(state["stage"]), int(state["iteration"])
-        self.history = [(str(s), int(i), float(v), float(c)) for s, i, v, c in state["history"]]
-        self.noise, self.signal = _unpack(state["present"])
-        best = state["best"]
-        if best is not None:
-            stage, score, converged = best["stage"], best["score"], best["converged"]
-            self.best = _End(str(stage), float(score), bool(converged), *_unpack(best))
-
     def _low_rank(self, start: Tucker | None) -> Tucker:
-        return tucker(
-            self.data,
-            self.ranks,
-            self.noise,
-            center=self.center,
-            start=start,
-            tol=ROUGH_TOL,
-            max_iter=ROUGH_SWEEPS,
-        )
+        return _rough_tucker(self.data, self.ranks, self.noise, center=self.center, start=start)
 
     def _level(self) -> float:
         """Return the mean log precision of an entry."""
@@ -240,20 +229,6 @@ class _Loop:
         present = self.signal.dense()
         size = max(float(np.mean(present**2)), 1e-4)
         return float(np.sqrt(np.mean((present - before.dense()) ** 2) / size))
-
-
-def _pack(noise: Sequence[AxisPrecision], signal: Tucker) -> dict[str, Any]:
-    """Return a noise and a signal as plain values."""
-    sides = [pack_side("axis", side) for side in noise]
-    return {"noise": sides, "signal": [signal.core, list(signal.factors), signal.mean]}
-
-
-def _unpack(state: State) -> tuple[list[AxisPrecision], Tucker]:
-    """Rebuild what `_pack` was given."""
-    core, factors, mean = state["signal"]
-    return [unpack_side("axis", side) for side in state["noise"]], Tucker(
-        core, tuple(factors), mean
-    )
 
 
 @dataclass(frozen=True)

@@ -71,11 +71,16 @@ def axis_noise_step(
     return in_gauge(sides, structures)
 
 
+def free_axes(structures: Sequence[AxisNoise]) -> list[int]:
+    """Return the axes whose noise is estimated."""
+    return [axis for axis, structure in enumerate(structures) if structure != "unit"]
+
+
 def in_gauge(
     sides: Sequence[AxisPrecision], structures: Sequence[AxisNoise]
 ) -> list[AxisPrecision]:
     """Return the same noise with ``logdet P = 0`` on every axis but the last that is estimated."""
-    free = [axis for axis, structure in enumerate(structures) if structure != "unit"]
+    free = free_axes(structures)
     scaled, scale = list(sides), 1.0
     for axis in free[:-1]:
         own = geometric_mean(sides[axis].eigenvalues)
