@@ -20,7 +20,7 @@ from mnpca.solvers.tensor.noise_step import (
     free_axes,
     in_gauge,
 )
-from mnpca.solvers.tensor.tucker import Tucker, times_all, tucker, unfold, weighted
+from mnpca.solvers.tensor.tucker import Tucker, mapped, tucker, unfold, weighted
 
 #: Iterations with networks after which a stage ends at the latest.
 GRAPH_STEPS = 20
@@ -38,21 +38,16 @@ class TensorFit:
 
     ``F_k' P_k F_k = I``, and ``logdet P_k = 0`` on every estimated axis but the last. The history
     has (stage, iteration, score, change) of every iteration; `chosen` is the stage whose end is
-    this fit.
+    this fit. `components` are what the first axis's scores multiply, orthonormal slices, and their
+    lengths.
     """
 
     signal: Tucker
     noise: list[AxisPrecision]
+    components: tuple[FloatArray, FloatArray]
     history: list[tuple[str, int, float, float]]
     chosen: str
     converged: bool
-
-    def components(self) -> tuple[FloatArray, FloatArray]:
-        """Return what the first axis's scores multiply, orthonormal slices, and their lengths."""
-        core = self.signal.core
-        lengths = np.linalg.norm(unfold(core, 0), axis=1)
-        scale = np.maximum(lengths, np.finfo(float).tiny).reshape(-1, *[1] * (core.ndim - 1))
-        return times_all(core / scale, [None, *self.signal.factors[1:]]), lengths
 
 
 def fit_tensor(
@@ -208,10 +203,13 @@ class _Loop(Resumable):
             else:
                 factors = (*factors[:last], factor * scale, *factors[last + 1 :])
         mean = None if mean is None else mean * scale + offset
+        lengths = np.linalg.norm(unfold(core, 0), axis=1)
+        unit = np.maximum(lengths, np.finfo(float).tiny).reshape(-1, *[1] * (core.ndim - 1))
         constant = self.data.size * np.log(scale)
         return TensorFit(
             signal=Tucker(core, factors, mean),
             noise=in_gauge(noise, self.structures),
+            components=(mapped(core / unit, [None, *factors[1:]]), lengths),
             history=[(stage, i, score - constant, c) for stage, i, score, c in self.history],
             chosen=best.stage,
             converged=best.converged,
@@ -231,21 +229,9 @@ class _Loop(Resumable):
         return float(np.sqrt(np.mean((present - before.dense()) ** 2) / size))
 
 
-@dataclass(frozen=True)
-class MatrixFit(TensorFit):
-    """The signal is a posterior mean; components are those of generalized PCA, as in `MNPCA`."""
-
-    loadings: FloatArray
-    singular_values: FloatArray
-
-    def components(self) -> tuple[FloatArray, FloatArray]:
-        """Return loadings as rows, and generalized singular values."""
-        return self.loadings.T, self.singular_values
-
-
 def fit_matrix(
     data: FloatArray, rank: int, structures: Sequence[AxisNoise], *, center: bool, **options: Any
-) -> MatrixFit:
+) -> TensorFit:
     """Fit a matrix by `fit_mnpca` and write the posterior mean as ``F_1 core F_2'``."""
     row, col = ("identity" if s == "unit" else s for s in structures)
     fit = fit_mnpca(data, rank, noise=(row, col), center=center, **options)
@@ -253,12 +239,11 @@ def fit_matrix(
     # The factors are orthonormal in the two metrics.
     parts = identify(*fit.low_rank, *(Metric(side.size, side.precision) for side in noise))
     core, mean = np.diag(parts.singular_values), fit.mean if fit.centered else None
-    return MatrixFit(
+    return TensorFit(
         signal=Tucker(core, (parts.left, parts.right), mean),
         noise=noise,
+        components=(fit.loadings.T, fit.singular_values),
         history=list(fit.history),
         chosen=fit.chosen,
         converged=fit.converged,
-        loadings=fit.loadings,
-        singular_values=fit.singular_values,
     )
