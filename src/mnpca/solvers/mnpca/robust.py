@@ -73,32 +73,13 @@ def conditional_outliers(
 def clean_cells(
     Y: FloatArray, choose_rank: Callable[[FloatArray], int], *, seed: int = 0
 ) -> tuple[FloatArray, BoolArray]:
-    """Find gross outliers and put the estimated signal in their place.
+    """Return the matrix with the estimated signal in the place of gross outliers, and these.
 
     Detection and a variational low-rank fit of the cleaned matrix under robust row and column
-    scales alternate until the set of outliers settles.
-
-    Parameters
-    ----------
-    Y : array of shape (n, p)
-        Data.
-    choose_rank : callable
-        Takes the matrix after the first cleaning and returns the number of components of the
-        signal that detection uses.
-    seed : int
-        Of the subspace iteration.
-
-    Returns
-    -------
-    cleaned : array of shape (n, p)
-        Y with the outliers replaced.
-    outliers : boolean array of shape (n, p)
-
-    Raises
-    ------
-    ValueError
-        If more than half of the entries are equal, as in sparse counts: the others are not gross
-        errors.
+    scales alternate until the set of outliers settles. `choose_rank` takes the matrix after the
+    first cleaning and returns the number of components of the signal that detection uses. Where
+    more than half of the entries are equal, as in sparse counts, the others are no gross errors,
+    and a ValueError says so.
     """
     middle = np.median(Y, axis=0)
     varying = np.ptp(Y, axis=0) > 0.0

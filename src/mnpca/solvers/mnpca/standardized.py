@@ -172,18 +172,10 @@ class Dependence:
 
 
 def find_dependence(engine: Engine) -> Dependence | None:
-    """Find the columns that are linear combinations of earlier ones, up to rounding.
+    """Find the columns that are linear combinations of earlier ones, up to rounding; None if none.
 
-    Parameters
-    ----------
-    engine : Engine
-        Holds Y. With more columns than rows all columns depend on each other, and nobody can
-        tell which are redundant; nor where most columns follow from a few, as without noise.
-
-    Returns
-    -------
-    Dependence or None
-        None where there are no such columns.
+    With more columns than rows all columns depend on each other, and nobody can tell which are
+    redundant; nor where most columns follow from a few, as without noise.
     """
     n, p = engine.shape
     if not 1 < p < min(n, MOST_COLUMNS):

@@ -5,6 +5,7 @@ closed proximal step: entries become exactly zero, and there is no learning rate
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from operator import sub
@@ -23,7 +24,7 @@ from mnpca.engines.arrays import (
     logdet,
     namespace,
 )
-from mnpca.model.wasserstein import Spectrum, relaxed, spectrum, tall_gradient, wide_gradient
+from mnpca.model.wasserstein import relaxed, spectrum, tall_gradient, wide_gradient
 from mnpca.noise.scales import row_col_scales
 from mnpca.solvers.progress import Progress, Report, State, pack, silent, unpack
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
@@ -47,15 +48,15 @@ class Iterate(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Two precisions, the objective there, and what its gradient needs."""
+    """Two precisions, the objective there, and the derivatives of all of it but the penalty.
+
+    The metric, ``A_ii A_jj``, is about one over the curvature of the objective in A_ij.
+    """
 
     precision: Matrices
+    metric: Matrices
     value: float
-    factor: Matrices
-    carried: Array
-    weighted: Array
-    parts: Spectrum
-    slope: Array
+    gradient: Callable[[], Matrices]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +91,13 @@ class Problem:
         parts = spectrum(carried.T @ weighted, slice(0, self.data.shape[1] - self.rank))
         value, slope = parts.measure(relaxed, self.data.shape[0] * self.data.shape[1])
         value += sum(each(_restraint, precision, factor, self.alpha, self.barrier))
-        return Point(precision, value, factor, carried, weighted, parts, slope)
 
-    def gradient(self, point: Point) -> Matrices:
-        """Return the derivatives of all but the penalty."""
-        row = tall_gradient(point.carried, point.parts, point.slope)
-        col = wide_gradient(self.data.T @ point.weighted, point.parts, point.slope)
-        return each(_with_barrier, Pair(row, col), point.factor, self.barrier)
+        def gradient() -> Matrices:
+            row = tall_gradient(carried, parts, slope)
+            col = wide_gradient(self.data.T @ weighted, parts, slope)
+            return each(_with_barrier, Pair(row, col), factor, self.barrier)
+
+        return Point(precision, each(_metric, precision), value, gradient)
 
 
 def _with_barrier(gradient: Array, factor: Array, barrier: float) -> Array:
@@ -196,18 +197,17 @@ def descend(
     if point is None:
         raise ValueError("The precisions to start from must be positive definite.")
     history = history or [point.value]
-    gradient = problem.gradient(point)
+    gradient = point.gradient()
     converged = _settled(history, tol)
     while not converged and len(history) <= max_iter:
         taken, used = accepted_step(problem, point, gradient, size)
         if taken is None:
             converged = True  # no step lowers the objective: rounding is all that is left
             break
-        new_gradient = problem.gradient(taken)
+        before, gradient = gradient, taken.gradient()
         change = each(sub, taken.precision, point.precision)
-        bend = each(sub, new_gradient, gradient)
-        size = each(_next_size, change, bend, each(_metric, point.precision), used)
-        point, gradient = taken, new_gradient
+        size = each(_next_size, change, each(sub, gradient, before), point.metric, used)
+        point = taken
         history.append(point.value)
         converged = _settled(history, tol)
         state = partial(pack, Iterate(point.precision, size, history))
@@ -223,9 +223,9 @@ def accepted_step(
     None where the sizes fall below the smallest one worth trying.
     """
     while min(size) > SMALLEST:
-        moved = each(proximal_step, point.precision, gradient, problem.alpha, size)
+        moved = each(proximal_step, point.precision, gradient, point.metric, problem.alpha, size)
         change = each(sub, moved, point.precision)
-        length = sum(each(_squared, change, each(_metric, point.precision), size))
+        length = sum(each(_squared, change, point.metric, size))
         candidate = problem.at(moved)
         if candidate is not None and candidate.value < point.value - SUFFICIENT * length:
             return candidate, size
@@ -233,11 +233,12 @@ def accepted_step(
     return None, size
 
 
-def proximal_step(precision: Array, gradient: Array, alpha: float, size: float) -> Array:
+def proximal_step(
+    precision: Array, gradient: Array, metric: Array, alpha: float, size: float
+) -> Array:
     """Step against the gradient, then move every entry towards zero and no further."""
-    sizes = size * _metric(precision)
-    moved = precision - sizes * gradient
-    most = alpha * sizes
+    sizes = size * metric
+    moved, most = precision - sizes * gradient, alpha * sizes
     xp = namespace(moved)
     return moved - xp.minimum(xp.maximum(moved, -most), most)
 
@@ -249,7 +250,6 @@ def _unscaled(precision: Array, scale: Array) -> Any:
 
 
 def _metric(precision: Array) -> Array:
-    """Return ``A_ii A_jj``, about one over the curvature of the objective in A_ij."""
     diagonal = namespace(precision).linalg.diagonal(precision)
     return diagonal[:, None] * diagonal[None, :]
 
