@@ -17,8 +17,8 @@ Bases: TypeAlias = list[FloatArray | None]
 
 def unfold(array: FloatArray, axis: int) -> FloatArray:
     """Return the matrix whose rows are the slices along one axis."""
-    moved = np.moveaxis(array, axis, 0)
-    return moved.reshape(len(moved), math.prod(moved.shape[1:]))
+    turned = array.swapaxes(0, axis)
+    return turned.reshape(len(turned), math.prod(turned.shape[1:]))
 
 
 def by_size(shape: Sequence[int]) -> list[int]:
@@ -28,10 +28,10 @@ def by_size(shape: Sequence[int]) -> list[int]:
 
 def along(array: FloatArray, axis: int, act: Map) -> FloatArray:
     """Apply a linear map to one axis: fold(act(unfold))."""
+    turned = array.swapaxes(0, axis)
     rows = np.ascontiguousarray(unfold(array, axis))
     result = act(rows) if callable(act) else act @ rows
-    rest = np.delete(array.shape, axis)
-    return np.moveaxis(result.reshape(len(result), *rest), 0, axis)
+    return result.reshape(len(result), *turned.shape[1:]).swapaxes(0, axis)
 
 
 def mapped(array: FloatArray, maps: Sequence[Map | None], *, skip: int | None = None) -> FloatArray:
@@ -109,28 +109,30 @@ def _iterate(
 ) -> tuple[float, Bases]:
     """Improve one basis after the other; return the squared length of the core and the bases."""
     length = -np.inf
+    # The order of the axes should not matter.
+    free = [axis for axis in by_size(white.shape) if ranks[axis] is not None]
     for _ in range(max_iter):
-        for axis in by_size(white.shape):  # the order of the axes should not matter
-            rank = ranks[axis]
-            if rank is not None:
-                bases[axis] = best_basis(white, bases, axis, rank)
-        previous, length = length, core_length(white, bases)
+        previous, length = length, float(np.sum(white**2))
+        for axis in free:
+            length, bases[axis] = best_basis(white, bases, axis, ranks[axis])
         if length - previous <= tol * length:
             break
     return length, bases
 
 
-def best_basis(white: FloatArray, bases: Bases, axis: int, rank: int) -> FloatArray:
-    """Return the basis of one axis that makes the core longest, the others given."""
-    return leading(unfold(mapped(white, _transposed(bases), skip=axis), axis), rank)
+def best_basis(
+    white: FloatArray, bases: Bases, axis: int, rank: int | None
+) -> tuple[float, FloatArray]:
+    """Return the basis of one axis that makes the core longest, the others given.
+
+    Also the squared length of the core; the squared misfit is what is left of the data.
+    """
+    projected = unfold(mapped(white, _transposed(bases), skip=axis), axis)
+    basis = leading(projected, rank)
+    return float(np.sum((basis.T @ projected) ** 2)), basis
 
 
-def core_length(white: FloatArray, bases: Bases) -> float:
-    """Return the squared length of the core; the squared misfit is what is left of the data."""
-    return float(np.sum(mapped(white, _transposed(bases)) ** 2))
-
-
-def leading(matrix: FloatArray, rank: int) -> FloatArray:
+def leading(matrix: FloatArray, rank: int | None) -> FloatArray:
     """Return the leading left singular vectors of a matrix."""
     if matrix.shape[0] <= matrix.shape[1]:
         _, vectors = np.linalg.eigh(matrix @ matrix.T)
