@@ -16,6 +16,4 @@ def label_components(graph: sp.csr_array) -> IntArray:
 def group_by_label(labels: IntArray) -> list[IntArray]:
     """Return the items of each label, in increasing order."""
     order = np.argsort(labels, kind="stable")
-    ends = np.cumsum(np.bincount(labels)).tolist()
-    # Many labels have one item only: np.split takes ten times as long.
-    return [order[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+    return np.split(order, np.cumsum(np.bincount(labels))[:-1])

@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy.sparse as sp
 
 from mnpca._components import group_by_label
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import cholesky, inverse, is_foreign_array, to_numpy
 from mnpca.precision._kernels import fill_dual
-from mnpca.precision.certificate import Iterate, Sparse
+from mnpca.precision.certificate import Iterate
 from mnpca.precision.problem import Problem
 
 Block = tuple[IntArray, FloatArray]
@@ -113,13 +113,13 @@ class PrecisionResult:
             place[index] = np.arange(len(index))
         return number, place
 
-    def restrict(self, diagonal: FloatArray, index: IntArray) -> tuple[FloatArray, Sparse]:
+    def restrict(self, diagonal: FloatArray, index: IntArray) -> tuple[FloatArray, sp.csr_array]:
         """Return working covariance and precision of some variables, scaled to new variances."""
-        rows, columns, values = _entries(self.precision, index)
-        on_diagonal = rows == columns
+        T = self.precision
+        T = T if len(index) == len(self.labels) else T[index][:, index]
         numbers, places = self._places
         number = numbers[index]
-        W: FloatArray = np.diag(1.0 / values[on_diagonal])
+        W: FloatArray = np.diag(1.0 / T.diagonal())
         for c in np.unique(number[number >= 0]):
             here = np.flatnonzero(number == c)
             at, (variables, covariance) = places[index[here]], self._blocks[c]
@@ -131,18 +131,9 @@ class PrecisionResult:
         if np.any(scale != 1.0):
             W *= scale
             W *= scale[:, None]
-        indptr = np.searchsorted(rows, np.arange(len(index) + 1))
-        return W, Sparse(indptr, columns, values / (scale[rows] * scale[columns]))
-
-
-def _entries(T: sparse.csr_array, index: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return rows, columns and values of ``T[index][:, index]``; SciPy is slow for small parts."""
-    first, lengths = T.indptr[index], np.diff(T.indptr)[index]
-    rows = np.repeat(np.arange(len(index)), lengths)
-    entries = np.arange(len(rows)) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
-    places = np.minimum(np.searchsorted(index, T.indices[entries]), len(index) - 1)
-    inside = index[places] == T.indices[entries]
-    return rows[inside], places[inside], T.data[entries[inside]]
+        rows = np.repeat(scale, np.diff(T.indptr))
+        columns, indptr = T.indices.astype(np.int64), T.indptr.astype(np.int64)
+        return W, sp.csr_array((T.data / (rows * scale[columns]), columns, indptr), T.shape)
 
 
 def start_from(
@@ -158,24 +149,22 @@ def start_from(
     beyond the last one, in units of its distance from the one before.
     """
     W, T = last.restrict(problem.diagonal, index)
-    rows, columns = T.rows, T.columns
-    theta = T.values[rows == columns]
-    coefficients = -T.values / theta[rows]
+    theta = T.diagonal()
+    rows, columns = np.repeat(np.arange(problem.size), np.diff(T.indptr)), T.indices
+    coefficients = -T.data / theta[rows]
     if before is not None:
         W_before, T_before = before.restrict(problem.diagonal, index)
         W_before *= t
         W *= 1.0 + t
         W -= W_before
-        at_before = np.zeros_like(W)
-        at_before[T_before.rows, T_before.columns] = T_before.values
-        theta_before = np.diagonal(at_before)
-        then = -at_before[rows, columns] / theta_before[rows]
+        theta_before = T_before.diagonal()
+        then = -T_before.toarray()[rows, columns] / theta_before[rows]
         # Coefficients may shrink to zero, but neither appear nor change sign.
         ahead = coefficients + t * (coefficients - then) * (then != 0)
         coefficients = np.where(ahead * coefficients > 0, ahead, 0.0)
         theta *= (theta / theta_before) ** t
     S, alpha, diagonal = problem.covariance, problem.alpha, problem.diagonal
-    fill_dual(S, alpha, diagonal, W, *T, True, W)
+    fill_dual(S, alpha, diagonal, W, T.indptr, columns, T.data, True, W)
     B = np.zeros_like(W)
     B[rows, columns] = coefficients
     np.fill_diagonal(B, 0.0)

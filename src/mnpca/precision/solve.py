@@ -194,7 +194,7 @@ def _solve_components(
     linked = np.bincount(labels) > 1
     variables = np.flatnonzero(linked[labels])
     number = (np.cumsum(linked) - 1)[labels[variables]]
-    components = [variables[part] for part in group_by_label(number)]
+    components = [variables[part] for part in group_by_label(number) if len(part)]
 
     def solve(index: IntArray) -> ComponentSolution:
         part = problem.restrict(index)
