@@ -234,8 +234,8 @@ class _Block:
     ) -> tuple[Any, PrecisionResult | None]:
         """Return the minimum, or the present precision if rounding leaves that no lower.
 
-        With `hold_scale` the minimum is over precisions of log-determinant 0: by the method of
-        Lagrange it is a multiple of the free minimum.
+        With `hold_scale` both have log-determinant 0: by the method of Lagrange the minimum over
+        such precisions is a multiple of the free minimum.
         """
         # Rounding errors of a product are as large as its largest rows make them.
         symmetric = replace(self, covariance=(self.covariance + self.covariance.T) / 2)
@@ -252,15 +252,13 @@ class _Block:
                 "The fit ran into a noise precision without a certified solution; some rows or "
                 f"columns may be fitted exactly. {REMEDIES}, or a larger tol."
             ) from error
-        found, reached = result.precision, result.objective
+        found = result.precision
         if hold_scale:
             found = found * math.exp(-logdet(found) / found.shape[0])
-            reached = symmetric.value(found)
-        return (precision, start) if reached > symmetric.value(precision) else (found, result)
-
-    def value(self, precision: Any) -> float:
-        """Return what is minimized."""
-        return self.penalized_trace(precision) - logdet(precision)
+            gain = symmetric.penalized_trace(precision) - symmetric.penalized_trace(found)
+        else:
+            gain = symmetric.penalized_trace(precision) - logdet(precision) - result.objective
+        return (precision, start) if gain < 0 else (found, result)
 
     def penalized_trace(self, precision: Any) -> float:
         """Return ``tr(S P) + sum_ij weight_ij |P_ij|``."""

@@ -74,7 +74,7 @@ class Factor:
         xp = namespace(self.matrix)
         unit = float(xp.finfo(self.matrix.dtype).eps)
         precision = gram(astype(self.matrix, "float64"))
-        lost = len(precision) * unit**2 * float(xp.linalg.trace(precision))
+        lost = precision.shape[0] * unit**2 * float(xp.linalg.trace(precision))
         precision = precision + diagonal_matrix(lost * xp.ones_like(precision[0, :]))
         return sp.csr_array(precision) if isinstance(precision, np.ndarray) else precision
 
