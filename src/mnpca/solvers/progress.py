@@ -140,7 +140,7 @@ def unpack(kind: Any, state: Any, data: Array | None = None) -> Any:
     if origin in (Union, UnionType):
         return None if state is None else unpack(parts[0], state, data)
     if hasattr(origin, "from_state"):
-        return origin.from_state(state)
+        return origin.from_state({name: unpack(Any, each, data) for name, each in state.items()})
     if origin is list:
         return [unpack(parts[0], each, data) for each in state]
     if origin is tuple:
