@@ -25,7 +25,7 @@ LARGE = 200
 # Without a component above this size, the processor solves a problem of other memory.
 SMALL = 200
 # A component below this size is solved as quickly from scratch as from an earlier result.
-SMALLEST_WARM = 30
+SMALLEST_WARM = 60
 
 
 def sparse_precision(

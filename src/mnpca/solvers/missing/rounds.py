@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
@@ -73,12 +74,8 @@ class _Point:
     rounds: tuple[tuple[float, float], ...] = ()
 
 
-@dataclass(frozen=True)
-class _Settled:
-    """A signal under one noise model, and the matrix that is expected with it."""
-
-    posterior: Posterior
-    completion: Completion
+#: A signal under one noise model, and the matrix that is expected with it.
+Settled: TypeAlias = tuple[Posterior, Completion]
 
 
 @dataclass(eq=False)
@@ -135,8 +132,8 @@ class MissingRounds:
         sides = (AxisPrecision.diagonal(1.0 / each.variances) for each in (scaled.row, scaled.col))
         beginning = replace(known, noise=other.standardized.from_scaled(NoiseModel(*sides)))
         point = other._rounds_from(beginning, silent, dict)
-        settled = other._settle(other._under(point.noise), point, point.centered)
-        return np.asarray(settled.completion.filled[hidden])
+        _, completion = other._settle(other._under(point.noise), point, point.centered)
+        return np.asarray(completion.filled[hidden])
 
     def _beginning(self) -> _Point:
         """Return the fit to start from as a point."""
@@ -159,13 +156,15 @@ class MissingRounds:
         """Return the next point: the signal under the present noise, then the noise."""
         expectation, number = self._under(point.noise), len(point.rounds) + 1
         if number == 1:
-            settled = self._settle(expectation, point, self.center)
+            posterior, completion = self._settle(expectation, point, self.center)
         else:
-            settled = self._signal_steps(expectation, point, point.centered, SIGNAL_STEPS)
-        rng, posterior = np.random.default_rng([self.seed, number]), settled.posterior
+            posterior, completion = self._signal_steps(
+                expectation, point, point.centered, SIGNAL_STEPS
+            )
+        rng = np.random.default_rng([self.seed, number])
         scaled = self.standardized.to_scaled(point.noise)
         noise = noise_step(
-            self._engine(expectation.for_noise(settled.completion, rng)),
+            self._engine(expectation.for_noise(completion, rng)),
             posterior,
             scaled,
             *self.structures,
@@ -182,7 +181,7 @@ class MissingRounds:
             (*point.rounds, (score, change)),
         )
 
-    def _settle(self, expectation: Expectation, point: _Point, center: Center) -> _Settled:
+    def _settle(self, expectation: Expectation, point: _Point, center: Center) -> Settled:
         """Let the signal settle; ``center="auto"`` compares the evidence with and without a mean.
 
         Expected cells agree with the model they were expected under, so each of the two gets its
@@ -190,11 +189,11 @@ class MissingRounds:
         """
         options = (False, True) if center == "auto" else (bool(center),)
         ends = [self._signal_steps(expectation, point, each, FINAL_STEPS) for each in options]
-        return max(ends, key=lambda end: end.posterior.elbo)
+        return max(ends, key=lambda end: end[0].elbo)
 
     def _signal_steps(
         self, expectation: Expectation, point: _Point, centered: bool, steps: int
-    ) -> _Settled:
+    ) -> Settled:
         """Alternate expectation and low-rank step, at most `steps` times."""
         signal, loadings, cells = point.signal.dense(), point.loadings, None
         for _ in range(steps):
@@ -204,26 +203,22 @@ class MissingRounds:
             loadings, cells = self._loadings(posterior), completion.cells
             if relative_change(signal, old) < FINAL_TOL:
                 break
-        return _Settled(posterior, expectation.complete(signal, cells))
+        return posterior, expectation.complete(signal, cells)
 
     def _finish(self, point: _Point, prior: PriorChoice | None = None) -> CompletedFit:
         """Let the signal settle under the final noise, and describe what came out."""
         expectation = self._under(point.noise)
-        settled = self._settle(expectation, point, point.centered)
+        posterior, completion = self._settle(expectation, point, point.centered)
         if self.prune:
-            above = settled.posterior.svd.singular_values > noise_edge(self.problem.matrix.shape)
+            above = posterior.svd.singular_values > noise_edge(self.problem.matrix.shape)
             self.rank = int(np.sum(above))
+        loadings = self._loadings(posterior)
         posterior = self._low_rank(
-            expectation,
-            settled.completion,
-            point.noise,
-            self._loadings(settled.posterior),
-            point.centered,
-            FINAL_SWEEPS,
+            expectation, completion, point.noise, loadings, point.centered, FINAL_SWEEPS
         )
         svd, scaled = posterior.svd, self.standardized.to_scaled(point.noise)
         signal = self._in_data(posterior).dense()
-        completion = expectation.complete(signal, settled.completion.cells, tol=FINAL_CELL_TOL)
+        completion = expectation.complete(signal, completion.cells, tol=FINAL_CELL_TOL)
         for _ in range(LEARNING_STEPS):
             if prior is None:
                 break
