@@ -90,6 +90,7 @@ class Search(Resumable):
     ranks: list[int] = field(default_factory=list)
     memory: Memory = field(default_factory=Memory)
     gains: dict[str, float] = field(default_factory=dict)
+    looked_again: bool = False
 
     @classmethod
     def begin(cls, engine: Engine, settings: Settings) -> "Search":
@@ -262,11 +263,23 @@ class Search(Resumable):
         settled = change < self.settings.tol or self.misses > PATIENCE
         fewest = FEWEST_STEPS + (stage.trail == UNEQUAL)
         if settled and self.iteration >= fewest:
-            return True
+            return not self._looks_again(stage)
         if self.iteration >= self._most(stage):
             self.unsettled.append(stage.name)
             return True
         return False
+
+    def _looks_again(self, stage: Stage) -> bool:
+        """Go on with all pairs, once, at the end of the trail that first saw them without signal.
+
+        Other pairs correlate then. At 1000 x 2000 a quarter of the edges had never been candidates,
+        and a trail that ended 9 dB lower had more evidence.
+        """
+        if stage.trail != NETWORKS_FIRST or self.looked_again:
+            return False
+        self.memory.reopen()
+        self.looked_again, self.misses = True, 0
+        return True
 
     def _end_stage(self, stage: Stage) -> None:
         """Keep the stage's best iterate and begin the next one."""
