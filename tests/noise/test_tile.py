@@ -9,7 +9,7 @@ from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.scales import row_col_scales
 from mnpca.solvers.mnpca.fit import fit_mnpca
-from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
+from mnpca.solvers.progress import pack, unpack
 
 
 @pytest.fixture(params=["chain", "diagonal"])
@@ -49,7 +49,7 @@ def test_functions_of_repeated_items_are_added(side):
 
 
 def test_repeated_items_are_stored(side):
-    again = unpack_side("row", pack_side("row", side.tile(3)))
+    again = unpack(AxisPrecision, pack(side.tile(3)))
     assert again.n_repeats == 3
     assert np.array_equal(again.precision.toarray(), side.tile(3).precision.toarray())
 

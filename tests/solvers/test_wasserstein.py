@@ -52,7 +52,7 @@ def test_the_end_is_stationary(shape):
     problem, start, _ = make_problem(data, 2, Pair(0.05, 0.08))
     precision, _, converged = descend(problem, start, 1e-13, 20_000)
     assert converged
-    gradient = problem.gradient(problem.at(precision))
+    gradient = problem.at(precision).gradient()
     for side, slope, alpha in zip(precision, gradient, problem.alpha, strict=True):
         zero = side == 0
         assert zero.any()

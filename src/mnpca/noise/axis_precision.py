@@ -1,7 +1,7 @@
 """The noise precision of one side, with what the low-rank step needs of its spectrum."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -113,6 +113,18 @@ class AxisPrecision:
     def log_determinant(self) -> float:
         """Return ``logdet P``."""
         return float(np.log(self.eigenvalues).sum())
+
+    def state(self) -> dict[str, Any]:
+        """Return plain values, from which `from_state` makes the same precision to the bit."""
+        base = self.base
+        return {"unscaled": base.unscaled, "scale": base.scale, "n_repeats": self.n_repeats}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "AxisPrecision":
+        """Return the precision of which `state` was taken."""
+        unscaled = state["unscaled"]
+        base = cls.from_precision(unscaled) if sp.issparse(unscaled) else cls.diagonal(unscaled)
+        return base.scaled(state["scale"]).tile(state["n_repeats"])
 
     def scaled(self, factor: float) -> "AxisPrecision":
         """Return ``factor * P``."""

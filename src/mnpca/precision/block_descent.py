@@ -6,7 +6,8 @@ fit of a lasso of variable j on the others. No factorization is needed until the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +56,10 @@ class ComponentSolution:
 
 
 def solve_component(
-    problem: Problem, tol: float, max_sweeps: int = MAX_TOTAL, warm: Iterate | None = None
+    problem: Problem,
+    tol: float,
+    max_sweeps: int = MAX_TOTAL,
+    warm: Callable[[], Iterate] | None = None,
 ) -> ComponentSolution:
     """Solve one component until its duality gap is at most tol times its number of variables.
 
@@ -63,9 +67,11 @@ def solve_component(
     after the other until a descent does not break down. Where it ends with too large a gap, or has
     taken max_sweeps, the interior-point method takes over, if there are not too many variables.
     """
-    closed = _closed_form(problem)
-    if closed is not None:
-        return closed
+    pair = _solve_pair(problem) if problem.size == 2 else None
+    if pair is not None:
+        return pair
+    if not problem.alpha.any():
+        return _solve_unpenalized(problem)
     most = MAX_TOTAL
     if is_small(problem):
         most = min(max_sweeps, max(MIN_SWEEPS, problem.size**2 // PATIENCE))
@@ -85,15 +91,15 @@ def solve_component(
 
 
 def _starts(
-    problem: Problem, tol: float, warm: Iterate | None, most: int
+    problem: Problem, tol: float, warm: Callable[[], Iterate] | None, most: int
 ) -> Iterator[tuple[Iterate, float, int]]:
-    """Yield starts: the one given; S soft-thresholded; S shrunk; the same for exact sweeps.
+    """Yield starts: the one that is known; S soft-thresholded; S shrunk; the same for exact sweeps.
 
     The first cold one is nearest to the solution but may be indefinite, the others are definite.
     With them go the accuracy of the first sweep, per unit of tol, and the most sweeps.
     """
     if warm is not None:
-        yield warm, WARM, most
+        yield warm(), WARM, most
     exact = min(EXACT_INNER / min(tol, LOOSEST), LAST_INNER)
     few = min(most, EXACT_SWEEPS) if is_small(problem) else most
     for fill, inner, limit in ((_soft, COLD, most), (_shrunk, COLD, most), (_shrunk, exact, few)):
@@ -159,21 +165,33 @@ def sweep_and_certify(
     return ComponentSolution(iterate, certificate, total)
 
 
-def _closed_form(problem: Problem) -> ComponentSolution | None:
-    """Solve a pair, or a problem without penalty; None if the problem is neither.
+def _solve_pair(problem: Problem) -> ComponentSolution | None:
+    """Return the inverse of S soft-thresholded; None where rounding would decide.
 
-    The precision is the inverse of S soft-thresholded, if it has one.
+    In plain numbers, because most components of a sparse problem are pairs.
     """
-    free = not problem.alpha.any()
-    if problem.size > 2 and not free:
+    a, c = problem.diagonal.tolist()
+    b, alpha = float(problem.covariance[0, 1]), float(problem.alpha[0, 1])
+    w = math.copysign(max(abs(b) - alpha, 0.0), b)
+    determinant = a * c - w * w
+    if not a * c <= MAX_INFLATION * determinant:
         return None
-    W = _soft(problem)
+    W, T = np.array([[a, w], [w, c]]), np.array([[c, -w], [-w, a]]) / determinant
+    (t_a, t_b), (_, t_c) = T.tolist()
+    cost = a * t_a + c * t_c + 2.0 * (b * t_b + alpha * abs(t_b))
+    value = cost - math.log(t_a * t_c - t_b * t_b)
+    gap = max(value - math.log(determinant) - 2.0, 0.0)
+    iterate = Iterate.of(T, W)
+    return ComponentSolution(iterate, Certificate(iterate.to_precision(), value, gap, gap), 1)
+
+
+def _solve_unpenalized(problem: Problem) -> ComponentSolution:
+    """Return the inverse of S, if it has one."""
+    W = problem.covariance.copy()
     factor = cholesky(W)
     T = None if factor is None else inverse(factor)
     # So near to singular, rounding would decide.
     if T is None or np.max(np.diagonal(T) * problem.diagonal) > MAX_INFLATION:
-        if not free:
-            return None
         raise NotCertifiedError(
             "alpha = 0 needs a non-singular S: pass alpha > 0, or more samples than variables."
         )

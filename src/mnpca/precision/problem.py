@@ -182,10 +182,7 @@ def _check_alpha(alpha: Any, S: Any) -> Any:
 def _components(problem: Problem) -> IntArray:
     """Label the connected components of |S_ij| > alpha_ij, which the solution shares."""
     xp, p = namespace(problem.covariance), problem.size
-    above = xp.abs(problem.covariance) > problem.alpha
-    if xp is np:
-        row, col = np.divmod(np.flatnonzero(np.triu(above)), p)  # faster than np.nonzero
-    else:
-        row, col = map(to_numpy, xp.nonzero(above))
-    graph = sp.coo_array((np.ones(len(row)), (row, col)), shape=(p, p))
-    return label_components(graph.tocsr())
+    above = xp.reshape(xp.abs(problem.covariance) > problem.alpha, (-1,))
+    entries = to_numpy(xp.nonzero(above)[0])
+    rows = np.searchsorted(entries, p * np.arange(p + 1))
+    return label_components(sp.csr_array((np.ones(len(entries)), entries % p, rows), shape=(p, p)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numba
@@ -23,6 +24,8 @@ from mnpca.precision.result import PrecisionResult, start_from
 LARGE = 200
 # Without a component above this size, the processor solves a problem of other memory.
 SMALL = 200
+# A component below this size is solved as quickly from scratch as from an earlier result.
+SMALLEST_WARM = 60
 
 
 def sparse_precision(
@@ -188,11 +191,16 @@ def _solve_components(
     max_iter: int,
 ) -> PrecisionResult:
     """Solve a problem by connected component, from earlier results if there are any."""
-    components = [index for index in group_by_label(labels) if len(index) > 1]
+    linked = np.bincount(labels) > 1
+    variables = np.flatnonzero(linked[labels])
+    number = (np.cumsum(linked) - 1)[labels[variables]]
+    components = [variables[part] for part in group_by_label(number) if len(part)]
 
     def solve(index: IntArray) -> ComponentSolution:
         part = problem.restrict(index)
-        warm = None if last is None else start_from(part, index, last, before, t)
+        warm = None
+        if last is not None and len(index) >= SMALLEST_WARM:
+            warm = partial(start_from, part, index, last, before, t)
         return solve_component(part, tol, max_iter, warm)
 
     n_large = sum(len(index) >= LARGE for index in components)

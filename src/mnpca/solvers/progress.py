@@ -7,22 +7,23 @@ takes all of that from the state instead of starting, and then does exactly the 
 uninterrupted run, so that the results agree to the bit.
 
 - ``state`` is called at once or never, so it may refer to arrays that are updated in place.
-- Values may be numbers, strings, None, arrays, sparse arrays, lists, tuples, dicts and LowRank.
+- `pack` makes the state of any dataclass, `unpack` the dataclass again.
 - A loop around a solver (ranks, starts, stages) nests its state with `nested` and `inner_state`.
 - What is cheap and deterministic in the data (a mean, a Gram matrix) is recomputed, not stored.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import UnionType
+from typing import Any, ClassVar, Self, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from mnpca.engines.arrays import Array, is_foreign_array, like
-from mnpca.model.low_rank import LowRank
+from mnpca.engines.arrays import Array, is_foreign_array, like, on_host
 
 State: TypeAlias = Mapping[str, Any]
-"""Arrays, sparse arrays, numbers and strings by name: all a solver needs to continue."""
+"""What a solver needs to continue, by name: numbers, strings, arrays, sparse arrays, lists and
+dictionaries of these."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,64 @@ def inner_state(state: State | None) -> State | None:
     return inner
 
 
-def beside(value: Any, data: Array) -> Any:
-    """Return a state that was kept in the host's memory with its matrices where the data live."""
-    if not is_foreign_array(data):
-        return value
-    if isinstance(value, Mapping):
-        return {name: beside(each, data) for name, each in value.items()}
-    if isinstance(value, LowRank):
-        return LowRank(*(beside(each, data) for each in value))
+@dataclass
+class Resumable:
+    """A running fit, as a dataclass: its state is all of it but the fields `given` from outside."""
+
+    given: ClassVar[tuple[str, ...]]
+
+    def state(self) -> State:
+        """Return all that `resume` needs beside what is given."""
+        return {name: pack(each) for name, each in vars(self).items() if name not in self.given}
+
+    @classmethod
+    def resume(cls, state: State, **given: Any) -> Self:
+        """Return the object of which `state` was taken."""
+        kinds = get_type_hints(cls)
+        names = [field.name for field in fields(cls) if field.name not in cls.given]
+        return cls(**given, **{name: unpack(kinds[name], state[name]) for name in names})
+
+
+def pack(value: Any) -> Any:
+    """Return a value as a checkpoint can hold it.
+
+    Dataclasses and named tuples become dictionaries of their fields, tuples lists, and arrays of
+    another library NumPy's. A class with ``from_state(state)`` makes its own state, by ``state()``.
+    """
+    if hasattr(value, "from_state"):
+        return pack(value.state())
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: pack(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [beside(each, data) for each in value]
-    is_matrix = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim == 2
-    return like(value, data) if is_matrix else value
+        return [pack(each) for each in value]
+    return on_host(value)
+
+
+def unpack(kind: Any, state: Any, data: Array | None = None) -> Any:
+    """Return the value of a type that `pack` was given; its matrices live where the data do."""
+    origin, parts = get_origin(kind) or kind, get_args(kind)
+    if origin in (Union, UnionType):
+        return None if state is None else unpack(parts[0], state, data)
+    if hasattr(origin, "from_state"):
+        return origin.from_state({name: unpack(Any, each, data) for name, each in state.items()})
+    if origin is list:
+        return [unpack(parts[0], each, data) for each in state]
+    if origin is tuple:
+        kinds = parts[:1] * len(state) if parts[-1] is ... else parts
+        return tuple(unpack(part, each, data) for part, each in zip(kinds, state, strict=True))
+    if origin is dict:
+        return {name: unpack(parts[1], each, data) for name, each in state.items()}
+    if is_dataclass(origin) or hasattr(origin, "_asdict"):
+        hints = get_type_hints(origin)
+        return origin(**{name: unpack(hints[name], each, data) for name, each in state.items()})
+    if origin in (bool, int, float, str):
+        if isinstance(state, str) != (origin is str):
+            raise TypeError(f"a checkpoint has {state!r} where a {origin.__name__} belongs")
+        return origin(state)
+    if data is not None and is_foreign_array(data) and np.ndim(state) == 2:
+        return like(state, data)
+    return state

@@ -9,7 +9,7 @@ from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.beside_signal import with_principal_components
-from mnpca.solvers.mnpca.generalized_svd import generalized_svd
+from mnpca.solvers.mnpca.low_rank_step import generalized_svd
 
 
 @pytest.fixture

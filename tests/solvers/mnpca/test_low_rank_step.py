@@ -8,8 +8,12 @@ import scipy.sparse as sp
 from mnpca.datasets import make_low_rank_matrix_normal
 from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.solvers.mnpca.generalized_svd import generalized_least_squares_mean, generalized_svd
-from mnpca.solvers.mnpca.low_rank_step import low_rank_step, relative_change
+from mnpca.solvers.mnpca.low_rank_step import (
+    generalized_least_squares_mean,
+    generalized_svd,
+    low_rank_step,
+    relative_change,
+)
 from mnpca.solvers.mnpca.variational import update_factor, variational_step
 
 

@@ -31,13 +31,19 @@ REMEDIES = "Use penalize_diagonal=True, larger penalties or fewer components"
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """Where the descent stands: X and W, A and B, and what warm starts need."""
+    """Where a descent stands: X and W, not yet identified, and A and B in the penalties' gauge.
+
+    `row_start` and `col_start` are what warm starts need. `history` has the objective at the start
+    and after every iteration; it never rises.
+    """
 
     signal: LowRank
     row_precision: sp.csr_array
     col_precision: sp.csr_array
     row_start: PrecisionResult | None = None
     col_start: PrecisionResult | None = None
+    history: tuple[float, ...] = ()
+    converged: bool = False
 
     def value(self, data: FloatArray, penalty: Penalty) -> float:
         """Return the objective."""
@@ -60,8 +66,8 @@ def row_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     if penalty.scale_free and penalty.col_on:
         covariance /= math.exp(logdet(iterate.col_precision) / p)
     hold_scale = penalty.col_on and not penalty.determines_scale
-    side = (iterate.row_precision, penalty.row, penalty.diagonal)
-    precision, result = _lower(covariance, *side, iterate.row_start, tol, hold_scale)
+    block = _Block(covariance, penalty.row, penalty.diagonal)
+    precision, result = block.lower(iterate.row_precision, iterate.row_start, tol, hold_scale)
     return replace(iterate, row_precision=precision, row_start=result)
 
 
@@ -73,22 +79,21 @@ def col_step(data: FloatArray, iterate: Iterate, penalty: Penalty, *, tol: float
     """
     if not penalty.col_on:
         return iterate
-    all_rows = tile(iterate.row_precision, data.shape[0])
-    covariance = col_gram(data, iterate.signal, all_rows)
+    n, p = data.shape
+    covariance = col_gram(data, iterate.signal, tile(iterate.row_precision, n))
     if penalty.ridge:
         covariance += penalty.ridge * iterate.signal.right @ iterate.signal.right.T
-    covariance /= data.shape[0]
+    covariance /= n
     precision = iterate.col_precision
     hold_scale = penalty.scale_free and penalty.row_on
     if hold_scale:
-        precision = precision / math.exp(logdet(precision) / data.shape[1])
-    side = (precision, penalty.col, penalty.diagonal)
-    precision, result = _lower(covariance, *side, iterate.col_start, tol, hold_scale)
+        precision = precision / math.exp(logdet(precision) / p)
+    block = _Block(covariance, penalty.col, penalty.diagonal)
+    precision, result = block.lower(precision, iterate.col_start, tol, hold_scale)
     if hold_scale:
         row = iterate.row_precision
-        size = _penalized_trace(covariance, precision, penalty.col, penalty.diagonal)
         row_size = absolute_sum(row, penalty.row, penalty.diagonal) / row.shape[0]
-        precision = precision / (size / data.shape[1] + row_size)
+        precision = precision / (block.penalized_trace(precision) / p + row_size)
     return replace(iterate, col_precision=precision, col_start=result)
 
 
@@ -216,53 +221,52 @@ def check_bounded(shares: Sequence[Shares]) -> None:
             )
 
 
-def _lower(
-    covariance: FloatArray,
-    precision: sp.csr_array,
-    weight: float | FloatArray,
-    diagonal: bool,
-    warm: PrecisionResult | None,
-    tol: float,
-    hold_scale: bool,
-) -> tuple[sp.csr_array, PrecisionResult | None]:
-    """Solve for a sparse precision; keep the present one if rounding leaves that no lower.
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Minimize ``tr(S P) - logdet P + sum_ij weight_ij |P_ij|`` over a precision P."""
 
-    With `hold_scale` the minimum is over precisions of log-determinant 0: by the method of
-    Lagrange it is a multiple of the free minimum.
-    """
-    # Rounding errors of a product are as large as its largest rows make them.
-    covariance = (covariance + covariance.T) / 2
+    covariance: FloatArray
+    weight: float | FloatArray
+    diagonal: bool
 
-    def value(candidate: sp.csr_array) -> float:
-        return _penalized_trace(covariance, candidate, weight, diagonal) - logdet(candidate)
+    def lower(
+        self, precision: Any, start: PrecisionResult | None, tol: float, hold_scale: bool
+    ) -> tuple[Any, PrecisionResult | None]:
+        """Return the minimum, or the present precision if rounding leaves that no lower.
 
-    try:
-        result = sparse_precision(
-            covariance, weight, penalize_diagonal=diagonal, tol=tol, init=warm
-        )
-    except ValueError as error:  # no solution, or none that can be certified
-        raise NotCertifiedError(
-            "The fit ran into a noise precision without a certified solution; some rows or columns "
-            f"may be fitted exactly. {REMEDIES}, or a larger tol."
-        ) from error
-    found, reached = result.precision, result.objective
-    if hold_scale:
-        found = found * math.exp(-logdet(found) / covariance.shape[0])
-        reached = value(found)
-    return (precision, warm) if reached > value(precision) else (found, result)
+        With `hold_scale` both have log-determinant 0: by the method of Lagrange the minimum over
+        such precisions is a multiple of the free minimum.
+        """
+        # Rounding errors of a product are as large as its largest rows make them.
+        symmetric = replace(self, covariance=(self.covariance + self.covariance.T) / 2)
+        try:
+            result = sparse_precision(
+                symmetric.covariance,
+                self.weight,
+                penalize_diagonal=self.diagonal,
+                tol=tol,
+                init=start,
+            )
+        except ValueError as error:  # no solution, or none that can be certified
+            raise NotCertifiedError(
+                "The fit ran into a noise precision without a certified solution; some rows or "
+                f"columns may be fitted exactly. {REMEDIES}, or a larger tol."
+            ) from error
+        found = result.precision
+        if hold_scale:
+            found = found * math.exp(-logdet(found) / found.shape[0])
+            gain = symmetric.penalized_trace(precision) - symmetric.penalized_trace(found)
+        else:
+            gain = symmetric.penalized_trace(precision) - logdet(precision) - result.objective
+        return (precision, start) if gain < 0 else (found, result)
 
-
-def _penalized_trace(
-    covariance: FloatArray, precision: sp.csr_array, weight: float | FloatArray, diagonal: bool
-) -> float:
-    """Return ``tr(S P) + sum_ij weight_ij |P_ij|``."""
-    if sp.issparse(precision):
-        entries = precision.tocoo()
-        row, col = entries.coords
-        trace = float(np.sum(covariance[row, col] * entries.data))
-    else:
-        trace = inner(covariance, precision)
-    return trace + absolute_sum(precision, weight, diagonal)
+    def penalized_trace(self, precision: Any) -> float:
+        """Return ``tr(S P) + sum_ij weight_ij |P_ij|``."""
+        if sp.issparse(precision):
+            trace = float(precision.multiply(self.covariance).sum())
+        else:
+            trace = inner(self.covariance, precision)
+        return trace + absolute_sum(precision, self.weight, self.diagonal)
 
 
 def _balance(scores: Array, loadings: Array, row_precision: Any, col_precision: Any) -> LowRank:

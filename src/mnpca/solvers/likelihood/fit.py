@@ -1,7 +1,7 @@
 """The likelihood algorithm: block descent on the penalized likelihood (the paper's MRL)."""
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -10,22 +10,13 @@ import scipy.sparse as sp
 
 from mnpca._typing import FloatArray
 from mnpca.engines import engine_for
-from mnpca.engines.arrays import (
-    Array,
-    diagonal_matrix,
-    is_foreign_array,
-    like,
-    on_host,
-    to_numpy,
-)
+from mnpca.engines.arrays import Array, diagonal_matrix, is_foreign_array, like, to_numpy
 from mnpca.model.gpca import Gpca, identify
-from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
 from mnpca.model.sparse import normalize_gauge, tile
 from mnpca.model.sparse_data import SparseLess
 from mnpca.noise.scales import row_col_scales
-from mnpca.precision import PrecisionResult
 from mnpca.solvers.likelihood.blocks import (
     Iterate,
     LowRankStep,
@@ -42,27 +33,14 @@ from mnpca.solvers.progress import (
     Progress,
     Report,
     State,
-    beside,
     inner_state,
     nested,
+    pack,
     silent,
+    unpack,
 )
 
 Start: TypeAlias = Literal["best", "svd", "scales"]
-
-
-@dataclass(frozen=True, eq=False)
-class LikelihoodFit:
-    """The end of a descent: X and W, not yet identified, A and B in the penalties' gauge.
-
-    `history` has the objective at the start and after every iteration; it never rises.
-    """
-
-    signal: LowRank
-    row_precision: sp.csr_array
-    col_precision: sp.csr_array
-    history: list[float]
-    converged: bool
 
 
 def fit_likelihood(
@@ -74,7 +52,7 @@ def fit_likelihood(
     report: Report = silent,
     resume: State | None = None,
     **options: Any,
-) -> LikelihoodFit:
+) -> Iterate:
     """Minimize `mnpca.model.objective.objective` over X, W, A and B in turn.
 
     It begins with the truncated SVD of Y, with that of Y with its rows and columns scaled to equal
@@ -83,18 +61,19 @@ def fit_likelihood(
     starts: list[Start] = ["svd", "scales"] if start == "best" else [start]
     if not (penalty.row_on or penalty.col_on):  # the SVD is the solution
         starts = ["svd"]
-    ends: list[LikelihoodFit] = []
+    ends: list[Iterate] = []
     if resume is not None:
-        ends = [LikelihoodFit(**beside(end, data)) for end in resume["ends"]]
+        ends = unpack(list[Iterate], resume["ends"], data)
     inner = inner_state(resume)
-    told = nested(report, lambda: {"ends": [on_host(vars(end)) for end in ends]})
+    told = nested(report, lambda: {"ends": pack(ends)})
     for name in starts[len(ends) :]:
-        ends.append(descend(data, rank, penalty, name, report=told, resume=inner, **options))
+        end = descend(data, rank, penalty, name, report=told, resume=inner, **options)
+        ends.append(replace(end, row_start=None, col_start=None))
         inner = None
     return min(ends, key=lambda end: end.history[-1])
 
 
-def identified(fit: LikelihoodFit, unit: float) -> tuple[sp.csr_array, sp.csr_array, Gpca]:
+def identified(fit: Iterate, unit: float) -> tuple[sp.csr_array, sp.csr_array, Gpca]:
     """Return A, B and the signal of data of which `unit` was the unit, in the model's form.
 
     The precisions have the gauge ``logdet A = 0``, the signal that of generalized PCA; all of them
@@ -122,7 +101,7 @@ def descend(
     n_matrices: int = 1,
     report: Report = silent,
     resume: State | None = None,
-) -> LikelihoodFit:
+) -> Iterate:
     """Descend from one start, until the objective changes by at most `tol`.
 
     The row precision, the column precision, their common scale, then scores and loadings, by
@@ -132,26 +111,24 @@ def descend(
     """
     if resume is None:
         iterate = begin(data, rank, penalty, start, n_matrices)
-        history = [iterate.value(data, penalty)]
+        iterate = replace(iterate, history=(iterate.value(data, penalty),))
     else:
-        iterate, history = _restored(resume, data)
-    stage = f"likelihood, from {start}"
+        iterate = unpack(Iterate, resume, data)
     shares: deque[Shares] = deque(maxlen=3)
-    converged = _settled(history, tol)
-    while not converged and len(history) <= max_iter:
+    while not iterate.converged and len(iterate.history) <= max_iter:
         iterate = row_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = col_step(data, iterate, penalty, tol=0.1 * tol)
         iterate = gauge_step(data, iterate, penalty)
         iterate = signal_step(data, iterate, penalty, low_rank_step)
         shares.append(exact_shares(data, iterate, penalty))
         check_bounded(shares)
-        history.append(iterate.value(data, penalty))
-        converged = _settled(history, tol)
-        state = partial(_state, iterate, list(history))
-        report(Progress(stage, len(history) - 1, history[-1], state, max_iter))
-    return LikelihoodFit(
-        iterate.signal, iterate.row_precision, iterate.col_precision, history, converged
-    )
+        before, value = iterate.history[-1], iterate.value(data, penalty)
+        converged = before - value <= tol * max(1.0, abs(value))
+        iterate = replace(iterate, history=(*iterate.history, value), converged=converged)
+        number = len(iterate.history) - 1
+        state = partial(pack, iterate)
+        report(Progress(f"likelihood, from {start}", number, value, state, max_iter))
+    return iterate
 
 
 def begin(
@@ -184,22 +161,3 @@ def _diagonal(values: FloatArray, data: Array) -> Any:
     if is_foreign_array(data):
         return diagonal_matrix(like(values, data))
     return sp.csr_array(sp.diags_array(values))
-
-
-def _settled(history: list[float], tol: float) -> bool:
-    return len(history) > 1 and history[-2] - history[-1] <= tol * max(1.0, abs(history[-1]))
-
-
-def _state(iterate: Iterate, history: list[float]) -> State:
-    starts = {"row_start": iterate.row_start, "col_start": iterate.col_start}
-    kept = {name: start and start.state() for name, start in starts.items()}
-    state: State = on_host({**vars(iterate), **kept, "history": history})
-    return state
-
-
-def _restored(state: State, data: Array) -> tuple[Iterate, list[float]]:
-    fields = beside(dict(state), data)
-    history = list(fields.pop("history"))
-    for name in ("row_start", "col_start"):
-        fields[name] = fields[name] and PrecisionResult.from_state(fields[name])
-    return Iterate(**fields), history

@@ -8,6 +8,7 @@ import numpy as np
 from mnpca._typing import BoolArray, FloatArray, Precision
 from mnpca.model.conditional import MissingNoise, sample_noise
 from mnpca.model.effects import Covariates, Effects
+from mnpca.model.low_rank import LowRank
 
 #: Rounds between the effects of covariates and the missing cells, where there are both.
 EFFECT_ROUNDS = 3
@@ -36,13 +37,6 @@ class Outcome(NamedTuple):
     effects: Effects
     filled: FloatArray
     std: FloatArray
-
-    @classmethod
-    def of(cls, completion: Completion, missing: BoolArray, variances: FloatArray) -> "Outcome":
-        """Put the variances of the missing cells in their places."""
-        std = np.zeros(missing.shape)
-        std[missing] = np.sqrt(variances)
-        return cls(completion.effects, completion.filled, std)
 
 
 @dataclass(frozen=True)
@@ -109,3 +103,19 @@ class Expectation:
             other = sample_noise(*self.precisions, rng)
             drawn = drawn + other - covariates.without(other, *self.precisions)
         return drawn
+
+    def outcome(self, completion: Completion, signal_variance: LowRank) -> Outcome:
+        """Return what is reported, from the variance of every entry of the signal as factors."""
+        missing = self.problem.missing
+        rows, cols = np.nonzero(missing)
+        left, right = signal_variance
+        variances = np.einsum("ck,ck->c", left[rows], right[cols]) + self.noise.variances()
+        std = np.zeros(missing.shape)
+        std[missing] = np.sqrt(variances)
+        return Outcome(completion.effects, completion.filled, std)
+
+
+def relative_change(new: FloatArray, old: FloatArray) -> float:
+    """Return ``|new - old|`` as a share of the larger of the two."""
+    size = max(float(np.linalg.norm(new)), float(np.linalg.norm(old)), np.finfo(float).tiny)
+    return float(np.linalg.norm(new - old)) / size

@@ -1,7 +1,8 @@
 """Expectation and maximization around any solver of complete matrices: fit, complete, fit again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -13,7 +14,13 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.sparse_data import centered
 from mnpca.solvers.likelihood.blocks import closed_form
-from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
+from mnpca.solvers.missing.incomplete import (
+    Completion,
+    Expectation,
+    Incomplete,
+    Outcome,
+    relative_change,
+)
 from mnpca.solvers.progress import Report, State, inner_state, nested
 
 #: Fits of completed matrices.
@@ -30,7 +37,7 @@ class Solution:
     row_precision: Precision
     col_precision: Precision
     signal: Gpca
-    history: list[float]
+    history: Sequence[float]
     converged: bool
 
 
@@ -63,60 +70,51 @@ def fit_incomplete(
 
     The first fit is of `guess`, a completed matrix.
     """
-    number, data, inner = 0, guess, None
+    number, data, inner = 0, guess, inner_state(resume)
     if resume is not None:
-        number, data, inner = int(resume["fit"]), resume["data"], inner_state(resume)
+        number, data = int(resume["fit"]), resume["data"]
     while True:
-        at = {"fit": number, "data": data}
-        solution = solve(centered(data, center)[0], nested(report, lambda at=at: at), inner)  # type: ignore[misc]
+        told = nested(report, partial(dict, fit=number, data=data))
+        solution = solve(centered(data, center)[0], told, inner)
         inner = None
         expectation = problem.under(solution.row_precision, solution.col_precision)
         mean, signal, completion = _settle(expectation, data, rank, center, ridge)
-        rng = np.random.default_rng([0, number])
-        data = expectation.for_noise(completion, rng)
+        data = expectation.for_noise(completion, np.random.default_rng([0, number]))
         number += 1
         if number == FITS:
             break
-    metrics = (
-        Metric(len(data), solution.row_precision),
-        Metric(len(mean), solution.col_precision),
-    )
-    parts = identify(*signal, *metrics)
-    variances = _cell_variances(expectation, parts)
-    return IncompleteFit(
-        solution, mean, parts, Outcome.of(completion, problem.missing, variances), data
-    )
+    row, col = expectation.precisions
+    parts = identify(*signal, Metric(len(data), row), Metric(len(mean), col))
+    outcome = expectation.outcome(completion, _signal_variance(expectation, parts))
+    return IncompleteFit(solution, mean, parts, outcome, data)
 
 
 def _settle(
     expectation: Expectation, data: FloatArray, rank: int, center: bool, ridge: float
 ) -> tuple[FloatArray, LowRank, Completion]:
-    """Alternate the expected matrix and its low-rank step under one noise model."""
-    cells = None
-    total = np.zeros_like(data)
+    """Alternate the low-rank step and the expected matrix under one noise model."""
+    cells, total = None, np.zeros_like(data)
     for _ in range(SIGNAL_STEPS):
         rest, mean = centered(data, center)
         signal = closed_form(rest, rank, *expectation.precisions, ridge)
         old, total = total, signal.dense() + mean
         completion = expectation.complete(total, cells)
         cells, data = completion.cells, expectation.for_signal(completion)
-        if np.linalg.norm(total - old) <= SIGNAL_TOL * np.linalg.norm(total):
+        if relative_change(total, old) <= SIGNAL_TOL:
             break
     return mean, signal, completion
 
 
-def _cell_variances(expectation: Expectation, signal: Gpca) -> FloatArray:
-    """Variances of predictions: of the noise given the observed cells, and of the signal.
+def _signal_variance(expectation: Expectation, signal: Gpca) -> LowRank:
+    """Return the variance of every entry of the signal, to first order.
 
     With U'AU = V'BV = I the scores of row i have covariance ``(inv A)_ii I`` and the loadings of
-    column j ``(inv B)_jj D^-2``, so to first order ``var(u_i' D v_j)`` is
+    column j ``(inv B)_jj D^-2``, so that ``var(u_i' D v_j)`` is
     ``(inv A)_ii |v_j|^2 + (inv B)_jj |u_i|^2``.
-    Each is divided by the share of the row (column) that was observed.
+    Each term is divided by the share of the row (column) that was observed.
     """
-    missing = expectation.problem.missing
-    rows, cols = np.nonzero(missing)
-    row_noise = noise_variances(expectation.noise.row_precision) / (~missing).mean(axis=1)
-    col_noise = noise_variances(expectation.noise.col_precision) / (~missing).mean(axis=0)
-    right, left = np.sum(signal.right**2, axis=1), np.sum(signal.left**2, axis=1)
-    of_signal = row_noise[rows] * right[cols] + col_noise[cols] * left[rows]
-    return np.asarray(of_signal + expectation.noise.variances())
+    observed = ~expectation.problem.missing
+    row, col = map(noise_variances, expectation.precisions)
+    left = np.column_stack([row / observed.mean(axis=1), np.sum(signal.left**2, axis=1)])
+    right = np.column_stack([np.sum(signal.right**2, axis=1), col / observed.mean(axis=0)])
+    return LowRank(left, right)

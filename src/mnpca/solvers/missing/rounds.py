@@ -4,42 +4,42 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 from mnpca._typing import BoolArray, FloatArray
-from mnpca.engines import engine_for
+from mnpca.engines import Engine, engine_for
 from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
-from mnpca.solvers.missing.incomplete import Completion, Expectation, Incomplete, Outcome
+from mnpca.solvers.missing.incomplete import (
+    Completion,
+    Expectation,
+    Incomplete,
+    Outcome,
+    relative_change,
+)
 from mnpca.solvers.mnpca.evidence import penalized_evidence
 from mnpca.solvers.mnpca.fit import MNPCAFit, posterior_fields
-from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
-from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
 from mnpca.solvers.mnpca.learned import learn_signal
-from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step
+from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step, noise_edge
 from mnpca.solvers.mnpca.noise_step import Memory, noise_step
 from mnpca.solvers.mnpca.priors import PriorChoice
 from mnpca.solvers.mnpca.search import FINAL_SWEEPS
 from mnpca.solvers.mnpca.standardized import StandardizedData
-from mnpca.solvers.mnpca.variational import Posterior
-from mnpca.solvers.progress import Progress, Report, State, silent
+from mnpca.solvers.mnpca.variational import GeneralizedSVD, Posterior
+from mnpca.solvers.progress import Progress, Report, State, pack, silent, unpack
 
-#: Noise steps from the end of a search for networks.
-ROUNDS = 3
-#: Most noise steps from another start ...
-ROUNDS_FROM_START = 8
+#: Noise steps from the end of a search, and most noise steps from another start ...
+ROUNDS, ROUNDS_FROM_START = 3, 8
 #: ... where they end when the signal changes by less than this share; the draws never let it
 #: stand still.
 STILL = 0.05
 #: Low-rank steps before each noise step but the first.
 SIGNAL_STEPS = 1
-#: Low-rank steps under the final noise, at most.
-FINAL_STEPS = 5
-#: Change of the signal at which these end.
-FINAL_TOL = 2e-3
+#: Low-rank steps under the final noise, at most, and the change of the signal at which they end.
+FINAL_STEPS, FINAL_TOL = 5, 2e-3
 #: How often the priors are learned, each time on cells that were expected under the last ones.
 LEARNING_STEPS = 2
 #: Accuracy of the final conditional means.
@@ -62,20 +62,20 @@ class CompletedFit:
 
 @dataclass(frozen=True)
 class _Point:
-    """Where the rounds stand, in units of the data: all that the next one reads."""
+    """Where the rounds stand, in units of the data: all that the next one reads.
+
+    The signal has its mean row; `rounds` has the score and the change of the signal of every round.
+    """
 
     noise: NoiseModel
     signal: LowRank
     loadings: FloatArray
     centered: bool
+    rounds: tuple[tuple[float, float], ...] = ()
 
 
-@dataclass(frozen=True)
-class _Settled:
-    """A signal under one noise model, and the matrix that is expected with it."""
-
-    posterior: Posterior
-    completion: Completion
+#: A signal under one noise model, and the matrix that is expected with it.
+Settled: TypeAlias = tuple[Posterior, Completion]
 
 
 @dataclass(eq=False)
@@ -99,7 +99,6 @@ class MissingRounds:
     def __post_init__(self) -> None:
         self.standardized = StandardizedData.of(self.guess, self.center, self.structures[1])
         self.rank = len(self.start.singular_values)
-        self.rounds: list[tuple[float, float]] = []
 
     def run(self, report: Report, outer: Callable[[], State], resume: State | None) -> CompletedFit:
         """Do all rounds and the final low-rank steps.
@@ -107,7 +106,7 @@ class MissingRounds:
         `outer` makes the state of what came before, for checkpoints; `resume` is the state of an
         earlier run, or None.
         """
-        point = self._beginning() if resume is None else self._unpack(resume)
+        point = self._beginning() if resume is None else unpack(_Point, resume["rounds"])
         self.end = self._rounds_from(point, report, outer)
         return self._finish(self.end)
 
@@ -126,61 +125,63 @@ class MissingRounds:
         matrix = np.where(hidden, 0.0, self.problem.matrix)
         other.problem = replace(self.problem, matrix=matrix, missing=missing)
         other.start, other.center = completed.fit, completed.fit.centered
-        other.n_rounds, other.rounds = ROUNDS_FROM_START, []
+        other.n_rounds = ROUNDS_FROM_START
         known = other._beginning()
         # Eigenvalues, of which variances are made, have a floor in the solver's units.
         scaled = other.standardized.to_scaled(known.noise)
         sides = (AxisPrecision.diagonal(1.0 / each.variances) for each in (scaled.row, scaled.col))
         beginning = replace(known, noise=other.standardized.from_scaled(NoiseModel(*sides)))
         point = other._rounds_from(beginning, silent, dict)
-        settled = other._settle(other._under(point.noise), point, point.centered)
-        return np.asarray(settled.completion.filled[hidden])
+        _, completion = other._settle(other._under(point.noise), point, point.centered)
+        return np.asarray(completion.filled[hidden])
 
     def _beginning(self) -> _Point:
         """Return the fit to start from as a point."""
         fit = self.start
-        signal = _with_mean(fit.low_rank, fit.mean)
         noise = NoiseModel(fit.row_noise, fit.col_noise)
-        return _Point(noise, signal, fit.loadings, fit.centered)
+        return _Point(noise, _with_mean(fit.low_rank, fit.mean), fit.loadings, fit.centered)
 
     def _rounds_from(self, point: _Point, report: Report, outer: Callable[[], State]) -> _Point:
         """Do the rounds that are left."""
-        while len(self.rounds) < self.n_rounds:
-            if len(self.rounds) >= ROUNDS and self.rounds[-1][1] < STILL:
+        while len(point.rounds) < self.n_rounds:
+            if len(point.rounds) >= ROUNDS and point.rounds[-1][1] < STILL:
                 break
-            number = len(self.rounds) + 1
-            point, score, change = self._round(point, number)
-            self.rounds.append((score, change))
-            report(Progress(STAGE, number, score, partial(self._state, point, outer)))
+            point = self._round(point)
+            number, (score, _) = len(point.rounds), point.rounds[-1]
+            state = partial(_state, point, outer)
+            report(Progress(STAGE, number, score, state))
         return point
 
-    def _round(self, point: _Point, number: int) -> tuple[_Point, float, float]:
-        """Return the next point, the score before its noise step and the signal's change."""
-        expectation = self._under(point.noise)
+    def _round(self, point: _Point) -> _Point:
+        """Return the next point: the signal under the present noise, then the noise."""
+        expectation, number = self._under(point.noise), len(point.rounds) + 1
         if number == 1:
-            settled = self._settle(expectation, point, self.center)
+            posterior, completion = self._settle(expectation, point, self.center)
         else:
-            settled = self._signal_steps(expectation, point, point.centered, SIGNAL_STEPS)
+            posterior, completion = self._signal_steps(
+                expectation, point, point.centered, SIGNAL_STEPS
+            )
         rng = np.random.default_rng([self.seed, number])
         scaled = self.standardized.to_scaled(point.noise)
         noise = noise_step(
-            self._standardized(expectation.for_noise(settled.completion, rng)),
-            settled.posterior,
+            self._engine(expectation.for_noise(completion, rng)),
+            posterior,
             scaled,
             *self.structures,
             Memory(),  # another draw may have other edges
         )
-        posterior = settled.posterior
-        new = _Point(
+        signal = self._in_data(posterior)
+        score = penalized_evidence(scaled, posterior) + self.standardized.constant
+        change = relative_change(signal.dense(), point.signal.dense())
+        return _Point(
             self.standardized.from_scaled(noise),
-            self._in_data(posterior),
-            posterior.svd.right * self.standardized.scale,
+            signal,
+            self._loadings(posterior),
             posterior.centered,
+            (*point.rounds, (score, change)),
         )
-        change = _change(new.signal.dense(), point.signal.dense())
-        return new, penalized_evidence(scaled, posterior) + self.standardized.constant, change
 
-    def _settle(self, expectation: Expectation, point: _Point, center: Center) -> _Settled:
+    def _settle(self, expectation: Expectation, point: _Point, center: Center) -> Settled:
         """Let the signal settle; ``center="auto"`` compares the evidence with and without a mean.
 
         Expected cells agree with the model they were expected under, so each of the two gets its
@@ -188,77 +189,71 @@ class MissingRounds:
         """
         options = (False, True) if center == "auto" else (bool(center),)
         ends = [self._signal_steps(expectation, point, each, FINAL_STEPS) for each in options]
-        return max(ends, key=lambda end: end.posterior.elbo)
+        return max(ends, key=lambda end: end[0].elbo)
 
     def _signal_steps(
         self, expectation: Expectation, point: _Point, centered: bool, steps: int
-    ) -> _Settled:
+    ) -> Settled:
         """Alternate expectation and low-rank step, at most `steps` times."""
         signal, loadings, cells = point.signal.dense(), point.loadings, None
         for _ in range(steps):
             completion = expectation.complete(signal, cells)
             posterior = self._low_rank(expectation, completion, point.noise, loadings, centered)
             old, signal = signal, self._in_data(posterior).dense()
-            loadings, cells = posterior.svd.right * self.standardized.scale, completion.cells
-            if _change(signal, old) < FINAL_TOL:
+            loadings, cells = self._loadings(posterior), completion.cells
+            if relative_change(signal, old) < FINAL_TOL:
                 break
-        return _Settled(posterior, expectation.complete(signal, cells))
+        return posterior, expectation.complete(signal, cells)
 
     def _finish(self, point: _Point, prior: PriorChoice | None = None) -> CompletedFit:
         """Let the signal settle under the final noise, and describe what came out."""
         expectation = self._under(point.noise)
-        settled = self._settle(expectation, point, point.centered)
+        posterior, completion = self._settle(expectation, point, point.centered)
         if self.prune:
-            edge = float(np.sum(np.sqrt(self.problem.matrix.shape)))
-            self.rank = int(np.sum(settled.posterior.svd.singular_values > edge))
-        loadings = settled.posterior.svd.right * self.standardized.scale
+            above = posterior.svd.singular_values > noise_edge(self.problem.matrix.shape)
+            self.rank = int(np.sum(above))
+        loadings = self._loadings(posterior)
         posterior = self._low_rank(
-            expectation, settled.completion, point.noise, loadings, point.centered, FINAL_SWEEPS
+            expectation, completion, point.noise, loadings, point.centered, FINAL_SWEEPS
         )
+        svd, scaled = posterior.svd, self.standardized.to_scaled(point.noise)
         signal = self._in_data(posterior).dense()
-        completion = expectation.complete(signal, settled.completion.cells, tol=FINAL_CELL_TOL)
-        svd = posterior.svd
+        completion = expectation.complete(signal, completion.cells, tol=FINAL_CELL_TOL)
         for _ in range(LEARNING_STEPS):
             if prior is None:
                 break
-            engine = self._standardized(expectation.for_signal(completion))
-            scaled = self.standardized.to_scaled(point.noise)
+            engine = self._engine(expectation.for_signal(completion))
             posterior = learn_signal(engine, scaled, posterior, prior)
             signal = self._in_data(posterior).dense()
             completion = expectation.complete(signal, completion.cells, tol=FINAL_CELL_TOL)
         drawn = expectation.for_noise(completion, np.random.default_rng([self.seed, 0]))
-        fit = self._as_fit(posterior, point.noise, svd)
-        rows, cols = np.nonzero(self.problem.missing)
-        left, right = fit.signal_variance
-        variances = np.einsum("ck,ck->c", left[rows], right[cols]) + expectation.noise.variances()
-        outcome = Outcome.of(completion, self.problem.missing, variances)
-        return CompletedFit(fit, outcome, drawn)
+        fit = self._as_fit(posterior, point, svd)
+        return CompletedFit(fit, expectation.outcome(completion, fit.signal_variance), drawn)
 
-    def _as_fit(self, posterior: Posterior, noise: NoiseModel, svd: GeneralisedSVD) -> MNPCAFit:
-        scaled = self.standardized.to_scaled(noise)
-        row_share, col_share = observed_shares(self.problem.missing, posterior, scaled)
-        fields = posterior_fields(posterior, scaled, self.standardized, svd, row_share, col_share)
-        rounds = ((STAGE, number, *entry) for number, entry in enumerate(self.rounds, 1))
+    def _as_fit(self, posterior: Posterior, point: _Point, svd: GeneralizedSVD) -> MNPCAFit:
+        scaled = self.standardized.to_scaled(point.noise)
+        shares = observed_shares(self.problem.missing, posterior, scaled)
+        rounds = ((STAGE, number, *entry) for number, entry in enumerate(point.rounds, 1))
         history = (*self.start.history, *rounds)
         return replace(
             self.start,
-            **fields,
+            **posterior_fields(posterior, scaled, self.standardized, svd, *shares),
             elbo=posterior.elbo + self.standardized.constant,
             evidence=penalized_evidence(scaled, posterior) + self.standardized.constant,
             history=history,
             chosen=STAGE,
             converged=False,  # left to the last change
-            last_change=self.rounds[-1][1],
+            last_change=point.rounds[-1][1],
             n_iter=len(history),
         )
 
     def _under(self, noise: NoiseModel) -> Expectation:
         return self.problem.under(noise.row.precision, noise.col.precision)
 
-    def _standardized(self, matrix: FloatArray) -> Any:
-        return engine_for(matrix).standardized(
-            self.standardized.offset, self.standardized.scale[:, 0]
-        )
+    def _engine(self, matrix: FloatArray) -> Engine:
+        """Return a completed matrix in the solver's units."""
+        units = self.standardized
+        return engine_for(matrix).standardized(units.offset, units.scale[:, 0])
 
     def _low_rank(
         self,
@@ -271,7 +266,7 @@ class MissingRounds:
     ) -> Posterior:
         scaled = self.standardized.to_scaled(noise)
         return low_rank_step(
-            self._standardized(expectation.for_signal(completion)),
+            self._engine(expectation.for_signal(completion)),
             scaled.row,
             scaled.col,
             self.rank,
@@ -281,30 +276,22 @@ class MissingRounds:
             seed=self.seed,
         )
 
+    def _loadings(self, posterior: Posterior) -> FloatArray:
+        """Return the loadings of the posterior's decomposition, in the units of the data."""
+        return posterior.svd.right * self.standardized.scale
+
     def _in_data(self, posterior: Posterior) -> LowRank:
         """Return the signal, mean row included, in the units of the data."""
         right = posterior.right * self.standardized.scale
         return _with_mean(LowRank(posterior.left, right), self.standardized.offset)
 
-    def _state(self, point: _Point, outer: Callable[[], State]) -> State:
-        return {
-            **outer(),
-            "signal": point.signal,
-            "loadings": point.loadings,
-            "centered": point.centered,
-            "rounds": np.array(self.rounds),
-            **pack_side("row", point.noise.row),
-            **pack_side("col", point.noise.col),
-        }
 
-    def _unpack(self, state: State) -> _Point:
-        self.rounds = [(float(score), float(change)) for score, change in state["rounds"]]
-        noise = NoiseModel(unpack_side("row", state), unpack_side("col", state))
-        return _Point(noise, LowRank(*state["signal"]), state["loadings"], bool(state["centered"]))
+def _state(point: _Point, outer: Callable[[], State]) -> State:
+    return {**outer(), "rounds": pack(point)}
 
 
 def observed_shares(
-    missing: Any, posterior: Posterior, noise: NoiseModel
+    missing: BoolArray, posterior: Posterior, noise: NoiseModel
 ) -> tuple[FloatArray, FloatArray]:
     """Return how much of what a row says about its scores was observed, and of a column.
 
@@ -326,8 +313,3 @@ def _with_mean(signal: LowRank, mean: FloatArray) -> LowRank:
     """Return a signal with a mean row."""
     ones = np.ones((len(signal.left), 1))
     return LowRank(np.column_stack([signal.left, ones]), np.column_stack([signal.right, mean]))
-
-
-def _change(new: FloatArray, old: FloatArray) -> float:
-    size = max(float(np.linalg.norm(new)), float(np.linalg.norm(old)), np.finfo(float).tiny)
-    return float(np.linalg.norm(new - old)) / size

@@ -4,12 +4,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray
-from mnpca.engines import engine_for
-from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.scales import geometric_mean
 from mnpca.solvers.missing.incomplete import Incomplete
 from mnpca.solvers.mnpca.fit import MNPCAFit, fit_mnpca
-from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step
+from mnpca.solvers.mnpca.low_rank_step import Center, signal_under_variances
 
 #: Completions and low-rank steps in turn.
 ROUNDS = 5
@@ -23,7 +21,7 @@ def column_fill(problem: Incomplete) -> FloatArray:
     mean = problem.matrix.sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
     signal = np.broadcast_to(mean, problem.matrix.shape)
     n, p = problem.matrix.shape
-    expectation = problem.under(sp.eye_array(n, format="csr"), sp.eye_array(p, format="csr"))
+    expectation = problem.under(_diagonal(np.ones(n)), _diagonal(np.ones(p)))
     return expectation.for_signal(expectation.complete(signal))
 
 
@@ -36,25 +34,15 @@ def first_guess(problem: Incomplete, rank: int, center: Center, seed: int) -> Fl
     data = column_fill(problem)
     if not problem.missing.any():
         return data
-    signal = np.broadcast_to(data.mean(axis=0), data.shape)
-    start = None
+    signal, loadings = np.broadcast_to(data.mean(axis=0), data.shape), None
     for _ in range(ROUNDS):
         row, col = observed_scales(data - signal, problem.missing)
-        expectation = problem.under(_diagonal(1.0 / row), _diagonal(1.0 / col))
+        expectation = problem.under(*(_diagonal(1.0 / each) for each in (row, col)))
         data = expectation.for_signal(expectation.complete(signal))
-        size = max(float(np.sqrt(np.mean(data**2))), np.finfo(float).tiny)
-        posterior = low_rank_step(
-            engine_for(data / size),
-            AxisPrecision.diagonal(1.0 / row),
-            AxisPrecision.diagonal(size**2 / col),
-            rank,
-            # Whether a mean pays is decided later, under better noise; it does no harm here.
-            center=center is not False,
-            start=start,
-            seed=seed,
+        # Whether a mean pays is decided later, under better noise; it does no harm here.
+        signal, loadings = signal_under_variances(
+            data, row, col, rank, center=center is not False, start=loadings, seed=seed
         )
-        start = posterior.svd.right
-        signal = size * (posterior.left @ posterior.right.T)
     return expectation.for_signal(expectation.complete(signal))
 
 

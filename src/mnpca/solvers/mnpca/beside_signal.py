@@ -7,16 +7,16 @@ from mnpca.engines import thin
 from mnpca.engines.engine import Engine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
-from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD, generalized_svd
-from mnpca.solvers.mnpca.low_rank_step import noise_edge
+from mnpca.solvers.mnpca.low_rank_step import generalized_svd, noise_edge
+from mnpca.solvers.mnpca.variational import GeneralizedSVD
 
 #: Data that vary less than this along a direction, in units of the first component, end there.
 NO_DIRECTION = 1e-7
 
 
 def with_principal_components(
-    engine: Engine, noise: NoiseModel, svd: GeneralisedSVD, seed: int
-) -> GeneralisedSVD:
+    engine: Engine, noise: NoiseModel, svd: GeneralizedSVD, seed: int
+) -> GeneralizedSVD:
     """Replace components below the noise edge by principal components of what the others leave.
 
     Under the right noise all directions without a signal are alike. Which of them comes first
@@ -40,7 +40,7 @@ def with_principal_components(
         return svd
     beside = _apart((directions * sizes)[:, : rank - live], signal, noise)
     rest = _within(engine, noise, beside, svd.mean)
-    return GeneralisedSVD(
+    return GeneralizedSVD(
         np.column_stack([signal.left, rest.left]),
         np.concatenate([signal.singular_values, rest.singular_values]),
         np.column_stack([signal.right, rest.right]),
@@ -48,7 +48,7 @@ def with_principal_components(
     )
 
 
-def _apart(directions: FloatArray, signal: GeneralisedSVD, noise: NoiseModel) -> FloatArray:
+def _apart(directions: FloatArray, signal: GeneralizedSVD, noise: NoiseModel) -> FloatArray:
     """Return ``(I - V V'B) W`` for directions W."""
     overlap = thin.inner(signal.right, noise.col.apply(directions))
     return directions - signal.right @ overlap
@@ -56,7 +56,7 @@ def _apart(directions: FloatArray, signal: GeneralisedSVD, noise: NoiseModel) ->
 
 def _within(
     engine: Engine, noise: NoiseModel, plane: FloatArray, mean: FloatArray | None
-) -> GeneralisedSVD:
+) -> GeneralizedSVD:
     """Return the generalized SVD of Y restricted to a plane of loadings."""
     root = np.linalg.cholesky(thin.inner(plane, noise.col.apply(plane)))
     right = np.linalg.solve(root, plane.T).T
@@ -67,6 +67,6 @@ def _within(
     squares, rotation = np.linalg.eigh(thin.inner(left, noise.row.apply(left)))
     sizes = np.sqrt(np.maximum(squares[::-1], np.finfo(float).tiny))
     rotation = rotation[:, ::-1]
-    return GeneralisedSVD(
+    return GeneralizedSVD(
         thin.product(left, rotation / sizes), sizes, thin.product(right, rotation), mean
     )

@@ -121,7 +121,9 @@ class ObservedFactor(NamedTuple):
 def observed_factors(
     engine: Engine, noise: NoiseModel, posterior: Posterior, rank: int | None = None
 ) -> list[ObservedFactor]:
-    """Return the rows of X and of W, or of their leading columns, as data and other rows show them.
+    """Return the rows of X and of W as the data and the other rows show them.
+
+    Where a rank is given, only the leading components are looked at.
     """
     if posterior.left_factor is None or posterior.right_factor is None:
         return []

@@ -13,16 +13,13 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.noise.graph import graph_can_show
 from mnpca.solvers.mnpca.beside_signal import with_principal_components
-from mnpca.solvers.mnpca.dependence import find_dependence
-from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
-from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.learned import learn_signal
 from mnpca.solvers.mnpca.low_rank_step import SURPLUS, Center, largest_rank, leading_components
 from mnpca.solvers.mnpca.priors import PriorChoice
-from mnpca.solvers.mnpca.search import Search
+from mnpca.solvers.mnpca.search import Iterate, Search
 from mnpca.solvers.mnpca.settings import SIGNAL_FIRST, Allowed, Settings, trail_of
-from mnpca.solvers.mnpca.standardized import StandardizedData
-from mnpca.solvers.mnpca.variational import FactorPrior, Posterior
+from mnpca.solvers.mnpca.standardized import StandardizedData, find_dependence
+from mnpca.solvers.mnpca.variational import FactorPrior, GeneralizedSVD, Posterior
 from mnpca.solvers.progress import Progress, Report, State, silent
 
 #: Rows on which a search with very many of them begins ...
@@ -185,7 +182,7 @@ def fit_with(
         dependence = dependence.in_units(standardized.scale[:, 0])
         engine = engine.columns(dependence.kept)
     if resume is not None and "todo" in resume:
-        search = Search.unpack(engine, settings, resume)
+        search = Search.resume(resume, engine=engine, settings=settings)
     else:
         search = _begin(engine, settings, report)
     best = search.run(report)
@@ -276,7 +273,7 @@ def as_fit(
                 name,
                 end.posterior.rank,
                 end.evidence + constant,
-                search.worth(end) - end.evidence,
+                end.group_gain or 0.0,
                 end.noise.row.n_edges,
                 end.noise.col.n_edges,
             )
@@ -296,7 +293,7 @@ def posterior_fields(
     posterior: Posterior,
     noise: NoiseModel,
     standardized: StandardizedData,
-    svd: GeneralisedSVD,
+    svd: GeneralizedSVD,
     row_share: FloatArray | None = None,
     col_share: FloatArray | None = None,
 ) -> dict[str, Any]:

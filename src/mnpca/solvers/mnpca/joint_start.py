@@ -19,29 +19,15 @@ def joint_start(engine: Engine, noise: NoiseModel, posterior: Posterior) -> tupl
 
     With white noise along the other axis, items have the covariance ``inv(B) + W G W'``, and so the
     precision ``B - L``, L of low rank: the latent variable graphical lasso (Chandrasekaran,
-    Parrilo and Willsky 2012) finds both from one matrix.
-
-    Parameters
-    ----------
-    engine : Engine
-        Holds Y.
-    noise : NoiseModel
-        Gives the variances along the other axis.
-    posterior : Posterior
-        Gives the mean row.
-
-    Returns
-    -------
-    noise : NoiseModel
-        With the network of the shorter axis.
-    rank : int
-        Of L.
+    Parrilo and Willsky 2012) finds both from one matrix. `noise` gives the variances along the
+    other axis, `posterior` the mean row. Returned are the noise with the network of the shorter
+    axis, and the rank of L.
     """
     n, p = engine.shape
     cols = p <= n
-    mean = np.flatnonzero([posterior.centered])  # its column in the factors, if there is one
+    # The column of the mean, if there is one.
     left, right = posterior.left[:, posterior.rank :], posterior.right[:, posterior.rank :]
-    nothing = np.zeros((len(mean), len(mean)))
+    nothing = np.zeros((right.shape[1], right.shape[1]))
     if cols:
         gram = engine.col_gram(left, right, noise.row.weights, right, nothing)
     else:

@@ -6,10 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray
-from mnpca.engines.engine import DenseEngine
-from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.scales import geometric_mean
-from mnpca.solvers.mnpca.low_rank_step import low_rank_step
+from mnpca.solvers.mnpca.low_rank_step import signal_under_variances
 
 #: An entry further from the signal than this many robust standard deviations is an outlier.
 CUT = 4.0
@@ -75,32 +73,13 @@ def conditional_outliers(
 def clean_cells(
     Y: FloatArray, choose_rank: Callable[[FloatArray], int], *, seed: int = 0
 ) -> tuple[FloatArray, BoolArray]:
-    """Find gross outliers and put the estimated signal in their place.
+    """Return the matrix with the estimated signal in the place of gross outliers, and these.
 
     Detection and a variational low-rank fit of the cleaned matrix under robust row and column
-    scales alternate until the set of outliers settles.
-
-    Parameters
-    ----------
-    Y : array of shape (n, p)
-        Data.
-    choose_rank : callable
-        Takes the matrix after the first cleaning and returns the number of components of the
-        signal that detection uses.
-    seed : int
-        Of the subspace iteration.
-
-    Returns
-    -------
-    cleaned : array of shape (n, p)
-        Y with the outliers replaced.
-    outliers : boolean array of shape (n, p)
-
-    Raises
-    ------
-    ValueError
-        If more than half of the entries are equal, as in sparse counts: the others are not gross
-        errors.
+    scales alternate until the set of outliers settles. `choose_rank` takes the matrix after the
+    first cleaning and returns the number of components of the signal that detection uses. Where
+    more than half of the entries are equal, as in sparse counts, the others are no gross errors,
+    and a ValueError says so.
     """
     middle = np.median(Y, axis=0)
     varying = np.ptp(Y, axis=0) > 0.0
@@ -115,26 +94,9 @@ def clean_cells(
     rank = choose_rank(np.where(outliers, signal, Y))
     for _ in range(ROUNDS):
         cleaned = np.where(outliers, signal, Y)
-        signal = _signal(cleaned, rank, robust_scales(Y - signal), seed)
+        row, col = robust_scales(Y - signal)
+        signal, _ = signal_under_variances(cleaned, row**2, col**2, rank, seed=seed)
         previous, outliers = outliers, find_outliers(Y, signal)
         if np.mean(outliers != previous) < SETTLED:
             break
     return np.where(outliers, signal, Y), outliers
-
-
-def _signal(
-    cleaned: FloatArray, rank: int, scales: tuple[FloatArray, FloatArray], seed: int
-) -> FloatArray:
-    """Posterior mean of the signal, mean row included, under diagonal noise."""
-    row, col = scales
-    size = max(float(np.sqrt(np.mean(cleaned**2))), np.finfo(float).tiny)
-    posterior = low_rank_step(
-        DenseEngine(cleaned / size),
-        AxisPrecision.diagonal(row**-2.0),
-        AxisPrecision.diagonal((col / size) ** -2.0),
-        rank,
-        center=True,
-        seed=seed,
-    )
-    signal: FloatArray = size * (posterior.left @ posterior.right.T)
-    return signal

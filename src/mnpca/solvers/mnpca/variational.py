@@ -17,12 +17,25 @@ from mnpca.engines.engine import Engine
 from mnpca.engines.threads import each, slices
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca import _kernels as kernels
-from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
 
 #: EM steps for a prior covariance inside one update of a factor.
 EM_STEPS = 5
 #: Smallest prior variance, in units of the noise.
 LEAST_VARIANCE = 1e-9
+
+
+class GeneralizedSVD(NamedTuple):
+    """``Y - 1 mean' ~ left diag(s) right'`` with left'A left = I and right'B right = I."""
+
+    left: FloatArray
+    singular_values: FloatArray
+    right: FloatArray
+    mean: FloatArray | None
+
+    def leading(self, rank: int) -> "GeneralizedSVD":
+        """Return the first so many triples."""
+        left, right = self.left[:, :rank], self.right[:, :rank]
+        return GeneralizedSVD(left, self.singular_values[:rank], right, self.mean)
 
 
 @dataclass(frozen=True)
@@ -81,7 +94,7 @@ class Posterior:
     centered: bool
     left_factor: FactorPosterior | None
     right_factor: FactorPosterior | None
-    svd: GeneralisedSVD
+    svd: GeneralizedSVD
     elbo_path: FloatArray
     priors: tuple[FactorPrior, FactorPrior] | None = None
     """Of rows and of columns, where they were learned."""
@@ -141,11 +154,11 @@ def variational_step(
     engine: Engine,
     row_noise: AxisPrecision,
     col_noise: AxisPrecision,
-    svd: GeneralisedSVD,
+    svd: GeneralizedSVD,
     total: float,
     *,
     max_sweeps: int,
-    tol: float,
+    tol: float = 1e-7,
 ) -> Posterior:
     """Alternate the updates of q(X) and q([W, mu]) from the generalized SVD.
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -11,17 +12,22 @@ from mnpca.model.gpca import identify
 from mnpca.model.metric import Metric
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.solvers.mnpca.fit import fit_mnpca
-from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
-from mnpca.solvers.progress import Progress, Report, State, silent
-from mnpca.solvers.tensor.noise_step import AxisNoise, axis_noise_step, axis_scales, in_gauge
-from mnpca.solvers.tensor.tucker import Tucker, times_all, tucker, unfold, weighted
+from mnpca.solvers.progress import Progress, Report, Resumable, State, silent
+from mnpca.solvers.tensor.noise_step import (
+    AxisNoise,
+    axis_noise_step,
+    axis_scales,
+    free_axes,
+    in_gauge,
+)
+from mnpca.solvers.tensor.tucker import Tucker, mapped, tucker, unfold, weighted
 
 #: Iterations with networks after which a stage ends at the latest.
 GRAPH_STEPS = 20
 #: Noise steps on the data themselves, before the last stage.
 FIRST_NETWORKS = 3
 #: On the way the signal need not be exact; at the end it is.
-ROUGH_TOL, ROUGH_SWEEPS = 1e-6, 20
+_rough_tucker = partial(tucker, tol=1e-6, max_iter=20)
 DIAGONAL, GRAPH, DONE = "diagonal noise", "graph noise", "done"
 AGAIN = "graph noise from networks of the data"
 
@@ -32,21 +38,16 @@ class TensorFit:
 
     ``F_k' P_k F_k = I``, and ``logdet P_k = 0`` on every estimated axis but the last. The history
     has (stage, iteration, score, change) of every iteration; `chosen` is the stage whose end is
-    this fit.
+    this fit. `components` are what the first axis's scores multiply, orthonormal slices, and their
+    lengths.
     """
 
     signal: Tucker
     noise: list[AxisPrecision]
+    components: tuple[FloatArray, FloatArray]
     history: list[tuple[str, int, float, float]]
     chosen: str
     converged: bool
-
-    def components(self) -> tuple[FloatArray, FloatArray]:
-        """Return what the first axis's scores multiply, orthonormal slices, and their lengths."""
-        core = self.signal.core
-        lengths = np.linalg.norm(unfold(core, 0), axis=1)
-        scale = np.maximum(lengths, np.finfo(float).tiny).reshape(-1, *[1] * (core.ndim - 1))
-        return times_all(core / scale, [None, *self.signal.factors[1:]]), lengths
 
 
 def fit_tensor(
@@ -74,11 +75,15 @@ def fit_tensor(
     """
     offset = data.mean(axis=0) if center else np.zeros(data.shape[1:])
     scale = float(np.sqrt(np.mean((data - offset) ** 2))) or 1.0
-    loop = _Loop((data - offset) / scale, ranks, structures, center, max_iter, tol)
-    if resume is None:
-        loop.begin()
-    else:
-        loop.restore(resume)
+    given: dict[str, Any] = {
+        "data": (data - offset) / scale,
+        "ranks": ranks,
+        "structures": structures,
+        "center": center,
+        "max_iter": max_iter,
+        "tol": tol,
+    }
+    loop = _Loop.begin(**given) if resume is None else _Loop.resume(resume, **given)
     while loop.stage != DONE:
         loop.advance()
         stage, iteration, score, _ = loop.history[-1]
@@ -98,8 +103,10 @@ class _End:
 
 
 @dataclass(eq=False)
-class _Loop:
+class _Loop(Resumable):
     """Where the fit stands."""
+
+    given: ClassVar = ("data", "ranks", "structures", "center", "max_iter", "tol")
 
     data: FloatArray
     ranks: Sequence[int | None]
@@ -107,17 +114,22 @@ class _Loop:
     center: bool
     max_iter: int
     tol: float
+    noise: list[AxisPrecision]
+    signal: Tucker
     stage: str = DIAGONAL
     iteration: int = 0
     best: _End | None = None
     history: list[tuple[str, int, float, float]] = field(default_factory=list)
 
-    def begin(self) -> None:
+    @classmethod
+    def begin(cls, data: FloatArray, ranks: Any, structures: Any, **options: Any) -> Self:
         """Take the variances of the data, and the signal under them."""
-        self.noise = axis_scales(self.data, self.structures)
-        self.signal = self._low_rank(None)
-        if all(structure == "unit" for structure in self.structures):
-            self._end_stage(settled=True)
+        noise = axis_scales(data, structures)
+        signal = _rough_tucker(data, ranks, noise, center=options["center"])
+        loop = cls(data, ranks, structures, **options, noise=noise, signal=signal)
+        if not free_axes(structures):
+            loop._end_stage(settled=True)
+        return loop
 
     def advance(self) -> None:
         """Do one noise step and one signal step; end the stage when it is time."""
@@ -152,9 +164,8 @@ class _Loop:
 
     def _networks_of_data(self) -> list[AxisPrecision]:
         """Estimate the noise as if there were no signal."""
-        nothing = tucker(
-            self.data, [0] * self.data.ndim, self.noise, center=self.center, max_iter=1
-        )
+        ranks = [0] * self.data.ndim
+        nothing = tucker(self.data, ranks, self.noise, center=self.center, max_iter=1)
         noise = axis_scales(self.data, self.structures)
         for _ in range(FIRST_NETWORKS):
             noise = axis_noise_step(self.data, nothing, noise, self.structures)
@@ -179,57 +190,33 @@ class _Loop:
         core, factors, mean = tucker(
             self.data, self.ranks, best.noise, center=self.center, start=best.signal
         )
-        free = [axis for axis, structure in enumerate(self.structures) if structure != "unit"]
-        noise = list(best.noise)
-        if free:
-            noise[free[-1]] = noise[free[-1]].scaled(scale**-2)
-        last = factors[free[-1]] if free else None
-        if last is None:
+        noise, free = list(best.noise), free_axes(self.structures)
+        if not free:
             core = core * scale
         else:
             # The last estimated axis carries the units; its factor stays orthonormal in its metric.
-            factors = (*factors[: free[-1]], last * scale, *factors[free[-1] + 1 :])
+            last = free[-1]
+            noise[last] = noise[last].scaled(scale**-2)
+            factor = factors[last]
+            if factor is None:
+                core = core * scale
+            else:
+                factors = (*factors[:last], factor * scale, *factors[last + 1 :])
         mean = None if mean is None else mean * scale + offset
+        lengths = np.linalg.norm(unfold(core, 0), axis=1)
+        unit = np.maximum(lengths, np.finfo(float).tiny).reshape(-1, *[1] * (core.ndim - 1))
         constant = self.data.size * np.log(scale)
         return TensorFit(
             signal=Tucker(core, factors, mean),
             noise=in_gauge(noise, self.structures),
+            components=(mapped(core / unit, [None, *factors[1:]]), lengths),
             history=[(stage, i, score - constant, c) for stage, i, score, c in self.history],
             chosen=best.stage,
             converged=best.converged,
         )
 
-    def state(self) -> State:
-        """Return everything the next iteration reads."""
-        best = self.best and {**vars(self.best), **_pack(self.best.noise, self.best.signal)}
-        return {
-            "stage": self.stage,
-            "iteration": self.iteration,
-            "history": [list(entry) for entry in self.history],
-            "present": _pack(self.noise, self.signal),
-            "best": best,
-        }
-
-    def restore(self, state: State) -> None:
-        """Stand where `state` was taken."""
-        self.stage, self.iteration = str(state["stage"]), int(state["iteration"])
-        self.history = [(str(s), int(i), float(v), float(c)) for s, i, v, c in state["history"]]
-        self.noise, self.signal = _unpack(state["present"])
-        best = state["best"]
-        if best is not None:
-            stage, score, converged = best["stage"], best["score"], best["converged"]
-            self.best = _End(str(stage), float(score), bool(converged), *_unpack(best))
-
     def _low_rank(self, start: Tucker | None) -> Tucker:
-        return tucker(
-            self.data,
-            self.ranks,
-            self.noise,
-            center=self.center,
-            start=start,
-            tol=ROUGH_TOL,
-            max_iter=ROUGH_SWEEPS,
-        )
+        return _rough_tucker(self.data, self.ranks, self.noise, center=self.center, start=start)
 
     def _level(self) -> float:
         """Return the mean log precision of an entry."""
@@ -242,35 +229,9 @@ class _Loop:
         return float(np.sqrt(np.mean((present - before.dense()) ** 2) / size))
 
 
-def _pack(noise: Sequence[AxisPrecision], signal: Tucker) -> dict[str, Any]:
-    """Return a noise and a signal as plain values."""
-    sides = [pack_side("axis", side) for side in noise]
-    return {"noise": sides, "signal": [signal.core, list(signal.factors), signal.mean]}
-
-
-def _unpack(state: State) -> tuple[list[AxisPrecision], Tucker]:
-    """Rebuild what `_pack` was given."""
-    core, factors, mean = state["signal"]
-    return [unpack_side("axis", side) for side in state["noise"]], Tucker(
-        core, tuple(factors), mean
-    )
-
-
-@dataclass(frozen=True)
-class MatrixFit(TensorFit):
-    """The signal is a posterior mean; components are those of generalized PCA, as in `MNPCA`."""
-
-    loadings: FloatArray
-    singular_values: FloatArray
-
-    def components(self) -> tuple[FloatArray, FloatArray]:
-        """Return loadings as rows, and generalized singular values."""
-        return self.loadings.T, self.singular_values
-
-
 def fit_matrix(
     data: FloatArray, rank: int, structures: Sequence[AxisNoise], *, center: bool, **options: Any
-) -> MatrixFit:
+) -> TensorFit:
     """Fit a matrix by `fit_mnpca` and write the posterior mean as ``F_1 core F_2'``."""
     row, col = ("identity" if s == "unit" else s for s in structures)
     fit = fit_mnpca(data, rank, noise=(row, col), center=center, **options)
@@ -278,12 +239,11 @@ def fit_matrix(
     # The factors are orthonormal in the two metrics.
     parts = identify(*fit.low_rank, *(Metric(side.size, side.precision) for side in noise))
     core, mean = np.diag(parts.singular_values), fit.mean if fit.centered else None
-    return MatrixFit(
+    return TensorFit(
         signal=Tucker(core, (parts.left, parts.right), mean),
         noise=noise,
+        components=(fit.loadings.T, fit.singular_values),
         history=list(fit.history),
         chosen=fit.chosen,
         converged=fit.converged,
-        loadings=fit.loadings,
-        singular_values=fit.singular_values,
     )

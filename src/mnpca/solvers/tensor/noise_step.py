@@ -11,7 +11,7 @@ from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import noise_from_gram
 from mnpca.noise.graph import Candidates
 from mnpca.noise.scales import geometric_mean
-from mnpca.solvers.tensor.tucker import Tucker, along, by_size, mapped, unfold, weighted
+from mnpca.solvers.tensor.tucker import Map, Tucker, along, by_size, mapped, unfold, weighted
 
 AxisNoise: TypeAlias = Literal["unit", "identity", "diagonal", "graph"]
 """Structure of an axis; "unit" is the identity itself, for slices that are replicates."""
@@ -25,19 +25,13 @@ def axis_scales(
     Sinkhorn scaling of the squared entries; axes that are not to have unequal variances keep one
     number.
     """
-    squares = data**2
     scales = [np.ones(size) for size in data.shape]
     for _ in range(sweeps):
-        for axis, structure in enumerate(structures):
-            if structure == "unit":
-                continue
-            scaled = squares
-            for other, scale in enumerate(scales):
-                if other != axis:
-                    scaled = np.tensordot(1.0 / scale, scaled, axes=(0, 0 if other < axis else 1))
-            mean = scaled / (data.size // data.shape[axis])
+        for axis in free_axes(structures):
+            inverse: list[Map] = [(1.0 / scale)[None, :] for scale in scales]
+            mean = mapped(data**2, inverse, skip=axis).ravel() * data.shape[axis] / data.size
             mean = np.maximum(mean, 1e-8 * mean.mean())
-            if structure == "identity":
+            if structures[axis] == "identity":
                 mean = np.full_like(mean, mean.mean())
             scales[axis] = mean
     return in_gauge([AxisPrecision.diagonal(1.0 / scale) for scale in scales], structures)
@@ -63,19 +57,23 @@ def axis_noise_step(
             continue
         filtered = unfold(weighted(residual, sides, skip=axis), axis)
         total = unfold(residual, axis) @ filtered.T + absorbed_noise(signal, sides, axis)
-        total = (total + total.T) / 2
-        m = data.size // data.shape[axis]
-        gram = FactorGram(total, np.eye(len(total)))
+        gram = FactorGram((total + total.T) / 2, np.eye(len(total)))
         nothing = (np.zeros(len(total)), None)
+        m = data.size // len(total)
         sides[axis] = noise_from_gram(gram, nothing, m, structure, Candidates())
     return in_gauge(sides, structures)
+
+
+def free_axes(structures: Sequence[AxisNoise]) -> list[int]:
+    """Return the axes whose noise is estimated."""
+    return [axis for axis, structure in enumerate(structures) if structure != "unit"]
 
 
 def in_gauge(
     sides: Sequence[AxisPrecision], structures: Sequence[AxisNoise]
 ) -> list[AxisPrecision]:
     """Return the same noise with ``logdet P = 0`` on every axis but the last that is estimated."""
-    free = [axis for axis, structure in enumerate(structures) if structure != "unit"]
+    free = free_axes(structures)
     scaled, scale = list(sides), 1.0
     for axis in free[:-1]:
         own = geometric_mean(sides[axis].eigenvalues)

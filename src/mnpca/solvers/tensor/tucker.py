@@ -10,14 +10,15 @@ from mnpca._typing import FloatArray
 from mnpca.model.low_rank import fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
 
-Map: TypeAlias = Callable[[FloatArray], FloatArray]
-"""A linear map of the rows of a matrix."""
+Map: TypeAlias = FloatArray | Callable[[FloatArray], FloatArray]
+"""A matrix, or a linear function of the rows of a matrix."""
+Bases: TypeAlias = list[FloatArray | None]
 
 
 def unfold(array: FloatArray, axis: int) -> FloatArray:
     """Return the matrix whose rows are the slices along one axis."""
-    moved = np.moveaxis(array, axis, 0)
-    return moved.reshape(len(moved), math.prod(moved.shape[1:]))
+    turned = array.swapaxes(0, axis)
+    return turned.reshape(len(turned), math.prod(turned.shape[1:]))
 
 
 def by_size(shape: Sequence[int]) -> list[int]:
@@ -26,31 +27,17 @@ def by_size(shape: Sequence[int]) -> list[int]:
 
 
 def along(array: FloatArray, axis: int, act: Map) -> FloatArray:
-    """Apply a linear map of matrix rows to one axis: fold(act(unfold))."""
-    moved = np.moveaxis(array, axis, 0)
-    result = act(np.ascontiguousarray(unfold(array, axis)))
-    return np.moveaxis(result.reshape(len(result), *moved.shape[1:]), 0, axis)
+    """Apply a linear map to one axis: fold(act(unfold))."""
+    turned = array.swapaxes(0, axis)
+    rows = np.ascontiguousarray(unfold(array, axis))
+    result = act(rows) if callable(act) else act @ rows
+    return result.reshape(len(result), *turned.shape[1:]).swapaxes(0, axis)
 
 
-def times(array: FloatArray, matrix: FloatArray, axis: int) -> FloatArray:
-    """Multiply one axis by a matrix from the left."""
-    return np.moveaxis(np.tensordot(matrix, array, axes=(1, axis)), 0, axis)
-
-
-def times_all(
-    array: FloatArray, matrices: Sequence[FloatArray | None], *, skip: int | None = None
-) -> FloatArray:
-    """Multiply every axis by its matrix; None is the identity, `skip` names an axis to leave."""
-    for axis, matrix in enumerate(matrices):
-        if matrix is not None and axis != skip:
-            array = times(array, matrix, axis)
-    return array
-
-
-def mapped(array: FloatArray, maps: Sequence[Map | None]) -> FloatArray:
-    """Apply a linear map to every axis; None leaves it as it is."""
+def mapped(array: FloatArray, maps: Sequence[Map | None], *, skip: int | None = None) -> FloatArray:
+    """Apply a linear map to every axis; None is the identity, `skip` names an axis to leave."""
     for axis, act in enumerate(maps):
-        if act is not None:
+        if act is not None and axis != skip:
             array = along(array, axis, act)
     return array
 
@@ -59,10 +46,7 @@ def weighted(
     array: FloatArray, noise: Sequence[AxisPrecision], *, skip: int | None = None
 ) -> FloatArray:
     """Multiply every axis but one by its precision."""
-    return mapped(array, [None if k == skip else side.apply for k, side in enumerate(noise)])
-
-
-Bases: TypeAlias = list[FloatArray | None]
+    return mapped(array, [side.apply for side in noise], skip=skip)
 
 
 class Tucker(NamedTuple):
@@ -79,7 +63,7 @@ class Tucker(NamedTuple):
 
     def dense(self) -> FloatArray:
         """Return the array itself, mean included."""
-        signal = times_all(self.core, self.factors)
+        signal = mapped(self.core, self.factors)
         return signal if self.mean is None else signal + self.mean
 
 
@@ -106,7 +90,10 @@ def tucker(
     singular vectors of the unfoldings and from `start`, and the better end is kept: each start has
     its own traps. It ends when the length of the core grows by less than the share `tol`.
     """
-    mean = first_axis_mean(data, noise[0]) if center else None
+    mean = None
+    if center:
+        weights = noise[0].apply(np.ones((len(data), 1)))[:, 0]
+        mean = np.asarray(np.tensordot(weights, data, axes=1) / weights.sum())
     white = mapped(data if mean is None else data - mean, [side.whiten for side in noise])
     starts = [_unfolded_start(white, ranks)]
     if start is not None:
@@ -122,34 +109,30 @@ def _iterate(
 ) -> tuple[float, Bases]:
     """Improve one basis after the other; return the squared length of the core and the bases."""
     length = -np.inf
+    # The order of the axes should not matter.
+    free = [axis for axis in by_size(white.shape) if ranks[axis] is not None]
     for _ in range(max_iter):
-        for axis in by_size(white.shape):  # the order of the axes should not matter
-            rank = ranks[axis]
-            if rank is not None:
-                bases[axis] = best_basis(white, bases, axis, rank)
-        previous, length = length, core_length(white, bases)
+        previous, length = length, float(np.sum(white**2))
+        for axis in free:
+            length, bases[axis] = best_basis(white, bases, axis, ranks[axis])
         if length - previous <= tol * length:
             break
     return length, bases
 
 
-def best_basis(white: FloatArray, bases: Bases, axis: int, rank: int) -> FloatArray:
-    """Return the basis of one axis that makes the core longest, the others given."""
-    return leading(unfold(times_all(white, _transposed(bases), skip=axis), axis), rank)
+def best_basis(
+    white: FloatArray, bases: Bases, axis: int, rank: int | None
+) -> tuple[float, FloatArray]:
+    """Return the basis of one axis that makes the core longest, the others given.
+
+    Also the squared length of the core; the squared misfit is what is left of the data.
+    """
+    projected = unfold(mapped(white, _transposed(bases), skip=axis), axis)
+    basis = leading(projected, rank)
+    return float(np.sum((basis.T @ projected) ** 2)), basis
 
 
-def core_length(white: FloatArray, bases: Bases) -> float:
-    """Return the squared length of the core; the squared misfit is what is left of the data."""
-    return float(np.sum(times_all(white, _transposed(bases)) ** 2))
-
-
-def first_axis_mean(data: FloatArray, side: AxisPrecision) -> FloatArray:
-    """Return the generalized least squares mean of the slices along the first axis."""
-    weights = side.apply(np.ones((side.size, 1)))[:, 0]
-    return np.asarray(np.tensordot(weights, data, axes=1) / weights.sum())
-
-
-def leading(matrix: FloatArray, rank: int) -> FloatArray:
+def leading(matrix: FloatArray, rank: int | None) -> FloatArray:
     """Return the leading left singular vectors of a matrix."""
     if matrix.shape[0] <= matrix.shape[1]:
         _, vectors = np.linalg.eigh(matrix @ matrix.T)
@@ -167,7 +150,7 @@ def _unfolded_start(white: FloatArray, ranks: Sequence[int | None]) -> Bases:
     for axis in by_size(white.shape)[::-1]:
         rank = ranks[axis]
         if rank is not None:
-            projected = times_all(white, _transposed(bases))
+            projected = mapped(white, _transposed(bases))
             bases[axis] = leading(unfold(projected, axis), rank)
     return bases
 
@@ -179,18 +162,15 @@ def _identified(
     mean: FloatArray | None,
 ) -> Tucker:
     """Rotate the bases so that the core is all-orthogonal, fix signs, and leave the whitening."""
-    core = times_all(white, _transposed(bases))
-    rotations: Bases = [None] * len(bases)
+    core = mapped(white, _transposed(bases))
     factors: Bases = [None] * len(bases)
+    back: list[Map | None] = [side.color for side in noise]
     for axis, basis in enumerate(bases):
         if basis is not None:
             rotation = leading(unfold(core, axis), basis.shape[1])
-            factor = noise[axis].color(basis @ rotation)
-            rotations[axis], factors[axis] = fix_signs(rotation, factor)
-    core = times_all(core, _transposed(rotations))
-    free = zip(bases, noise, strict=True)
-    core = mapped(core, [side.color if basis is None else None for basis, side in free])
-    return Tucker(core, tuple(factors), mean)
+            rotation, factors[axis] = fix_signs(rotation, noise[axis].color(basis @ rotation))
+            back[axis] = rotation.T
+    return Tucker(mapped(core, back), tuple(factors), mean)
 
 
 def _transposed(matrices: Bases) -> Bases:

@@ -5,6 +5,7 @@ closed proximal step: entries become exactly zero, and there is no learning rate
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from operator import sub
@@ -22,11 +23,10 @@ from mnpca.engines.arrays import (
     like,
     logdet,
     namespace,
-    to_numpy,
 )
-from mnpca.model.wasserstein import Spectrum, relaxed, spectrum, tall_gradient, wide_gradient
+from mnpca.model.wasserstein import relaxed, spectrum, tall_gradient, wide_gradient
 from mnpca.noise.scales import row_col_scales
-from mnpca.solvers.progress import Progress, Report, State, silent
+from mnpca.solvers.progress import Progress, Report, State, pack, silent, unpack
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
 
 # Weight of the barrier, as a share of the penalty at the start.
@@ -39,16 +39,24 @@ WINDOW = 5
 SMALLEST = 1e-10
 
 
-class Point(NamedTuple):
-    """Two precisions, the objective there, and what its gradient needs."""
+class Iterate(NamedTuple):
+    """Where the descent stands: all that its next step needs."""
 
     precision: Matrices
+    step_size: Pair[float]
+    history: list[float]
+
+
+class Point(NamedTuple):
+    """Two precisions, the objective there, and the derivatives of all of it but the penalty.
+
+    The metric, ``A_ii A_jj``, is about one over the curvature of the objective in A_ij.
+    """
+
+    precision: Matrices
+    metric: Matrices
     value: float
-    factor: Matrices
-    carried: Array
-    weighted: Array
-    parts: Spectrum
-    slope: Array
+    gradient: Callable[[], Matrices]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +91,13 @@ class Problem:
         parts = spectrum(carried.T @ weighted, slice(0, self.data.shape[1] - self.rank))
         value, slope = parts.measure(relaxed, self.data.shape[0] * self.data.shape[1])
         value += sum(each(_restraint, precision, factor, self.alpha, self.barrier))
-        return Point(precision, value, factor, carried, weighted, parts, slope)
 
-    def gradient(self, point: Point) -> Matrices:
-        """Return the derivatives of all but the penalty."""
-        row = tall_gradient(point.carried, point.parts, point.slope)
-        col = wide_gradient(self.data.T @ point.weighted, point.parts, point.slope)
-        return each(_with_barrier, Pair(row, col), point.factor, self.barrier)
+        def gradient() -> Matrices:
+            row = tall_gradient(carried, parts, slope)
+            col = wide_gradient(self.data.T @ weighted, parts, slope)
+            return each(_with_barrier, Pair(row, col), factor, self.barrier)
+
+        return Point(precision, each(_metric, precision), value, gradient)
 
 
 def _with_barrier(gradient: Array, factor: Array, barrier: float) -> Array:
@@ -99,13 +107,9 @@ def _with_barrier(gradient: Array, factor: Array, barrier: float) -> Array:
 
 
 def _restraint(precision: Array, factor: Array, alpha: float, barrier: float) -> float:
-    """Return penalty and barrier of one side."""
+    """Return penalty and barrier of one axis."""
     xp = namespace(precision)
     return alpha * float(xp.sum(xp.abs(precision))) - barrier * logdet(factor)
-
-
-class PenaltyError(ValueError):
-    """The penalty outweighs the noise."""
 
 
 def make_problem(data: Array, rank: int, alpha: Pair[float]) -> tuple[Problem, Matrices, Matrices]:
@@ -144,7 +148,7 @@ def best_multiples(
     gain = float(xp.sum(singular_values)) / root**0.5
     cost = (row * col) ** 0.5
     if gain <= cost:
-        raise PenaltyError(
+        raise ValueError(
             "The penalty outweighs the noise: every noise precision would be zero. Multiply "
             f"alpha_row and alpha_col by less than {gain / cost:.2g}."
         )
@@ -185,33 +189,28 @@ def descend(
     in proportion to A_ii A_jj, one over its curvature. The step sizes are those of Barzilai and
     Borwein, each side its own, halved until the objective falls enough.
     """
-    if resume is None:
-        precision = start
-        size = Pair(1.0, 1.0)
-        history: list[float] = []
-    else:
-        precision = each(like, Pair(*resume["precision"]), start)
-        size = Pair(*resume["step_size"])
-        history = list(resume["history"])
+    iterate = Iterate(start, Pair(1.0, 1.0), [])
+    if resume is not None:
+        iterate = unpack(Iterate, resume, start.row)
+    precision, size, history = iterate
     point = problem.at(precision)
     if point is None:
         raise ValueError("The precisions to start from must be positive definite.")
     history = history or [point.value]
-    gradient = problem.gradient(point)
+    gradient = point.gradient()
     converged = _settled(history, tol)
     while not converged and len(history) <= max_iter:
         taken, used = accepted_step(problem, point, gradient, size)
         if taken is None:
             converged = True  # no step lowers the objective: rounding is all that is left
             break
-        new_gradient = problem.gradient(taken)
+        before, gradient = gradient, taken.gradient()
         change = each(sub, taken.precision, point.precision)
-        bend = each(sub, new_gradient, gradient)
-        size = each(_next_size, change, bend, each(_metric, point.precision), used)
-        point, gradient = taken, new_gradient
+        size = each(_next_size, change, each(sub, gradient, before), point.metric, used)
+        point = taken
         history.append(point.value)
         converged = _settled(history, tol)
-        state = partial(_state, point.precision, size, list(history))
+        state = partial(pack, Iterate(point.precision, size, history))
         report(Progress("noise precisions", len(history) - 1, point.value, state, max_iter))
     return point.precision, history, converged
 
@@ -224,9 +223,9 @@ def accepted_step(
     None where the sizes fall below the smallest one worth trying.
     """
     while min(size) > SMALLEST:
-        moved = each(proximal_step, point.precision, gradient, problem.alpha, size)
+        moved = each(proximal_step, point.precision, gradient, point.metric, problem.alpha, size)
         change = each(sub, moved, point.precision)
-        length = sum(each(_squared, change, each(_metric, point.precision), size))
+        length = sum(each(_squared, change, point.metric, size))
         candidate = problem.at(moved)
         if candidate is not None and candidate.value < point.value - SUFFICIENT * length:
             return candidate, size
@@ -234,11 +233,12 @@ def accepted_step(
     return None, size
 
 
-def proximal_step(precision: Array, gradient: Array, alpha: float, size: float) -> Array:
+def proximal_step(
+    precision: Array, gradient: Array, metric: Array, alpha: float, size: float
+) -> Array:
     """Step against the gradient, then move every entry towards zero and no further."""
-    sizes = size * _metric(precision)
-    moved = precision - sizes * gradient
-    most = alpha * sizes
+    sizes = size * metric
+    moved, most = precision - sizes * gradient, alpha * sizes
     xp = namespace(moved)
     return moved - xp.minimum(xp.maximum(moved, -most), most)
 
@@ -250,7 +250,6 @@ def _unscaled(precision: Array, scale: Array) -> Any:
 
 
 def _metric(precision: Array) -> Array:
-    """Return ``A_ii A_jj``, about one over the curvature of the objective in A_ij."""
     diagonal = namespace(precision).linalg.diagonal(precision)
     return diagonal[:, None] * diagonal[None, :]
 
@@ -277,8 +276,3 @@ def _settled(history: list[float], tol: float) -> bool:
     if len(history) <= WINDOW:
         return False
     return history[-1 - WINDOW] - history[-1] <= tol * abs(history[-1])
-
-
-def _state(precision: Matrices, size: Pair[float], history: list[float]) -> State:
-    stored = [to_numpy(side) for side in precision]
-    return {"precision": stored, "step_size": list(size), "history": history}

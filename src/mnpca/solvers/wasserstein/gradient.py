@@ -5,17 +5,17 @@ residual held. No singular value decomposition and no automatic differentiation:
 ``2 Q (dF/dA + alpha sign(A))``, and Q dF/dA comes from the smaller Gram matrix of Q E R'.
 """
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca.engines.arrays import Array, astype, diagonal_matrix, gram, like, namespace, to_numpy
+from mnpca.engines.arrays import Array, astype, diagonal_matrix, gram, namespace, to_numpy
 from mnpca.engines.inverse_root import SMALLEST_SHARE, inverse_root, stretches
 from mnpca.model.wasserstein import Discrepancy, Spectrum, relaxed, spectrum
-from mnpca.solvers.progress import Progress, Report, State, silent
-from mnpca.solvers.wasserstein.pair import Pair, WassersteinFit, each, exact_fit
+from mnpca.solvers.progress import Progress, Report, State, pack, silent, unpack
+from mnpca.solvers.wasserstein.pair import Pair, WassersteinFit, exact_fit
 
 # Of Adam (Kingma and Ba 2015).
 LEARNING_RATE = 1e-3
@@ -27,27 +27,36 @@ STEPS = 5
 SMALLEST, LARGEST = 1e-4, 1e4
 # Rounds whose mean objective is compared with that of as many before: single ones jitter.
 WINDOW = 10
-# How far below a round's first spectrum the later ones may reach (see `_stretches`).
+# How far below a round's first spectrum the later ones may reach (see `_schedule`).
 MARGIN = 0.25
 
 
-class Adam:
-    """Moments of the gradients seen so far, and the step they give.
+@dataclass(eq=False)
+class Factor:
+    """Q or R, and what Adam knows of the gradients seen so far.
 
     ``m <- b1 m + (1 - b1) g``, ``v <- b2 v + (1 - b2) g^2``; the step is
     ``-rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)``.
     """
 
-    def __init__(self, matrix: Array) -> None:
-        xp = namespace(matrix)
-        self.first = xp.zeros_like(matrix)
-        self.second = xp.zeros_like(matrix)
-        self.count = 0
+    matrix: Array
+    first: Array
+    second: Array
+    count: int = 0
 
-    def step(self, matrix: Array, gradient: Array) -> None:
-        """Move the matrix, in place; overwrites the gradient."""
+    @classmethod
+    def identity(cls, ones: Array) -> "Factor":
+        """Return a factor to begin with, for as many items as there are ones."""
+        matrix = diagonal_matrix(ones)
         xp = namespace(matrix)
+        return cls(matrix, xp.zeros_like(matrix), xp.zeros_like(matrix))
+
+    def move(self, gradient: Array, alpha: float) -> None:
+        """Take one step against ``2 (gradient + alpha Q sign(A))``; overwrites the gradient."""
+        xp = namespace(gradient)
         b1, b2 = BETAS
+        gradient += alpha * (self.matrix @ xp.sign(gram(self.matrix)))
+        gradient *= 2
         self.count += 1
         self.first *= b1
         self.first += (1 - b1) * gradient
@@ -58,21 +67,16 @@ class Adam:
         denominator = xp.sqrt(self.second)
         denominator *= 1 / (1 - b2**self.count) ** 0.5
         denominator += EPSILON
-        matrix -= LEARNING_RATE / (1 - b1**self.count) * self.first / denominator
+        self.matrix -= LEARNING_RATE / (1 - b1**self.count) * self.first / denominator
 
-    def state(self) -> dict[str, Any]:
-        """Return all that `restore` needs."""
-        first, second = (to_numpy(moment).copy() for moment in (self.first, self.second))
-        return {"first": first, "second": second, "count": self.count}
-
-    @classmethod
-    def restore(cls, state: State, matrix: Array) -> "Adam":
-        """Return the optimizer of the matrix that `state` was taken from."""
-        adam = cls(matrix)
-        adam.first += like(state["first"], matrix)
-        adam.second += like(state["second"], matrix)
-        adam.count = int(state["count"])
-        return adam
+    def precision(self) -> Array:
+        """Return Q'Q in float64, plus what rounding may have taken from its eigenvalues."""
+        xp = namespace(self.matrix)
+        unit = float(xp.finfo(self.matrix.dtype).eps)
+        precision = gram(astype(self.matrix, "float64"))
+        lost = precision.shape[0] * unit**2 * float(xp.linalg.trace(precision))
+        precision = precision + diagonal_matrix(lost * xp.ones_like(precision[0, :]))
+        return sp.csr_array(precision) if isinstance(precision, np.ndarray) else precision
 
 
 def fit_gradient(
@@ -105,20 +109,22 @@ def fit_gradient(
         return exact
     descent = Descent(data, rank, alpha, discrepancy)
     if resume is not None:
-        descent.restore(resume)
+        descent.factors = Pair(*unpack(list[Factor], resume["factors"], descent.data))
     residual, value = descent.residual()
     history = [value] if resume is None else list(resume["history"])
     while len(history) <= max_iter:
         descent.round(residual)
         residual, value = descent.residual()
         history.append(value)
-        state = partial(descent.state, list(history))
+        state = partial(pack, {"factors": list(descent.factors), "history": history})
         report(Progress("noise factors", len(history) - 1, value, state, max_iter))
-    return WassersteinFit(descent.precision(), history, _settled(history, tol))
+    row, col = (factor.precision() for factor in descent.factors)
+    precision = Pair(col, row) if descent.flipped else Pair(row, col)
+    return WassersteinFit(precision, history, _settled(history, tol))
 
 
 class Descent:
-    """The factors, their optimizers and the steps on them.
+    """The factors and the steps on them.
 
     The work is done on the matrix or its transpose, whichever has no fewer rows than columns. In
     the notation of `mnpca.model.wasserstein`, a step needs ``M = a I + b (Z'Z)^(-1/2)``. Arrays
@@ -127,30 +133,17 @@ class Descent:
     """
 
     def __init__(
-        self,
-        data: Array,
-        rank: int,
-        alpha: Pair[float],
-        discrepancy: Discrepancy,
+        self, data: Array, rank: int, alpha: Pair[float], discrepancy: Discrepancy
     ) -> None:
-        xp = namespace(data)
         self.flipped = data.shape[0] < data.shape[1]
-        data = data.T if self.flipped else data
-        self.data = astype(data, "float32")
+        self.data = astype(data.T if self.flipped else data, "float32")
+        self.size = int(data.shape[0] * data.shape[1])
         self.rank = rank
         self.alpha = alpha.swapped() if self.flipped else alpha
         self.discrepancy = discrepancy
-        self.factor: Pair[Array] = Pair(
-            diagonal_matrix(xp.ones_like(self.data[:, 0])),
-            diagonal_matrix(xp.ones_like(self.data[0, :])),
-        )
-        self.adam = each(Adam, self.factor)
-        self.stretches: list[float] | None = None
-
-    @property
-    def size(self) -> int:
-        """Return the number of entries np."""
-        return int(self.data.shape[0] * self.data.shape[1])
+        ones = namespace(data).ones_like(self.data)
+        self.factors = Pair(Factor.identity(ones[:, 0]), Factor.identity(ones[0, :]))
+        self.schedule: list[float] | None = None
 
     def round(self, residual: Array) -> None:
         """Take steps on the factor of the rows of Y, then of its columns, then balance them."""
@@ -166,87 +159,55 @@ class Descent:
         ``Z V_k V_k'``, so E = Y - Y R' V_k V_k' inv(R)' needs k solves with R and none with Q.
         The other singular values of Z are those of the whitened residual.
         """
-        q, r = self.factor
+        q, r = (factor.matrix for factor in self.factors)
         xp = namespace(q)
         carried = self.data @ r.T
-        whitened = q @ carried
-        parts = spectrum(gram(whitened), slice(None))
+        parts = spectrum(gram(q @ carried), slice(None))
         noise = Spectrum(parts.singular_values[: -self.rank], parts.vectors[:, : -self.rank])
         leading = parts.vectors[:, -self.rank :]
         value, _ = noise.measure(self.discrepancy, self.size)
-        for factor, alpha in zip(self.factor, self.alpha, strict=True):
+        for factor, alpha in zip((q, r), self.alpha, strict=True):
             value += alpha * float(xp.sum(xp.abs(gram(factor)), dtype=xp.float64))
-        self.stretches = _stretches(noise.singular_values)
+        self.schedule = _schedule(noise.singular_values)
         back = xp.linalg.solve(r, leading)
         return self.data - (carried @ leading) @ back.T, value
 
     def _tall_steps(self, residual: Array) -> None:
         """Move the factor of the longer side; with the other held, E R' stays."""
-        factor = self.factor.row
-        carried = residual @ self.factor.col.T
+        factor = self.factors.row
+        carried = residual @ self.factors.col.matrix.T
         for _ in range(STEPS):
-            whitened = factor @ carried
-            slope = self._slope(gram(whitened))
-            self._move(0, (whitened @ slope) @ carried.T)
+            whitened = factor.matrix @ carried
+            factor.move((whitened @ self._slope(gram(whitened))) @ carried.T, self.alpha.row)
 
     def _wide_steps(self, residual: Array) -> None:
         """Move the factor of the shorter side; with the other held, E'AE stays."""
-        factor = self.factor.col
-        whitened = self.factor.row @ residual
-        moment = gram(whitened)
+        factor = self.factors.col
+        moment = gram(self.factors.row.matrix @ residual)
         for _ in range(STEPS):
-            moved = factor @ moment
-            slope = self._slope(moved @ factor.T)
-            self._move(1, slope @ moved)
+            moved = factor.matrix @ moment
+            factor.move(self._slope(moved @ factor.matrix.T) @ moved, self.alpha.col)
 
     def _slope(self, moment: Array) -> Array:
         """Return ``a I + b G^(-1/2)`` of the whitened residual, which lacks k directions."""
         xp = namespace(moment)
-        if self.stretches is None:
+        if self.schedule is None:
             parts = spectrum(moment, slice(self.rank, None))
             _, slope = parts.measure(self.discrepancy, self.size)
             return (parts.vectors * slope) @ parts.vectors.T
-        inverse = inverse_root(moment, self.stretches)
+        inverse = inverse_root(moment, self.schedule)
         square, total = xp.linalg.trace(moment), xp.sum(moment * inverse)
         _, constant, weight = self.discrepancy(square, total, self.size)
         return diagonal_matrix(constant + xp.zeros_like(moment[0, :])) + weight * inverse
 
-    def _move(self, side: int, gradient: Array) -> None:
-        """Take one step against ``2 (gradient + alpha Q sign(A))``; overwrites the gradient."""
-        factor = self.factor[side]
-        sign = namespace(factor).sign(gram(factor))
-        gradient += self.alpha[side] * (factor @ sign)
-        gradient *= 2
-        self.adam[side].step(factor, gradient)
-
     def _balance(self) -> None:
         """Bring the mean diagonals a, b of A and B together: Q becomes Q (a + b) / (2 a)."""
-        rows, cols = self.factor.swapped() if self.flipped else self.factor
-        xp = namespace(rows)
-        a, b = (float(xp.sum(side * side)) / side.shape[0] for side in (rows, cols))
-        rows *= (a + b) / (2 * a)
-
-    def precision(self) -> Pair[Array]:
-        """Return A = Q'Q and B = R'R of the matrix as it was given, positive definite."""
-        sides = each(_definite, self.factor)
-        return sides.swapped() if self.flipped else sides
-
-    def state(self, history: list[float]) -> State:
-        """Return the state to resume from."""
-        return {
-            "factor": [to_numpy(factor).copy() for factor in self.factor],
-            "adam": [adam.state() for adam in self.adam],
-            "history": history,
-        }
-
-    def restore(self, state: State) -> None:
-        """Take up the state of an earlier run."""
-        for factor, stored in zip(self.factor, state["factor"], strict=True):
-            factor[...] = like(stored, factor)
-        self.adam = each(Adam.restore, Pair(*state["adam"]), self.factor)
+        rows, cols = self.factors.swapped() if self.flipped else self.factors
+        a, b = (float(namespace(q).sum(q * q)) / q.shape[0] for q in (rows.matrix, cols.matrix))
+        rows.matrix *= (a + b) / (2 * a)
 
 
-def _stretches(singular_values: Array) -> list[float] | None:
+def _schedule(singular_values: Array) -> list[float] | None:
     """Return the schedule of `inverse_root` for a round, None where eigenvectors serve better.
 
     They do on a processor, and where the spectrum is too wide for products. A round may move the
@@ -257,18 +218,6 @@ def _stretches(singular_values: Array) -> list[float] | None:
     values = to_numpy(singular_values).astype(np.float64) ** 2
     share = MARGIN * values[0] / np.sum(values**4) ** 0.25
     return None if share < SMALLEST_SHARE else stretches(float(share))
-
-
-def _definite(factor: Array) -> Array:
-    """Return F'F in float64, plus what the rounding of F may have taken from its eigenvalues."""
-    xp = namespace(factor)
-    unit = float(xp.finfo(factor.dtype).eps)
-    size = factor.shape[0]
-    factor = astype(factor, "float64")
-    precision = gram(factor)
-    lost = size * unit**2 * float(xp.linalg.trace(precision))
-    precision = precision + diagonal_matrix(lost * xp.ones_like(precision[0, :]))
-    return sp.csr_array(precision) if isinstance(precision, np.ndarray) else precision
 
 
 def _settled(history: list[float], tol: float) -> bool:
