@@ -16,7 +16,7 @@ from mnpca._typing import PathLike
 from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array, on_host
 from mnpca.estimators._array_api import fingerprint_rows
-from mnpca.estimators._docs import SHARED_DOCS
+from mnpca.estimators._shared import SHARED_DOCS
 from mnpca.persistence import (
     ModelFileError,
     fingerprint,

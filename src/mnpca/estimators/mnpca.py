@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import KW_ONLY, asdict, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,11 @@ from mnpca._typing import RandomState
 from mnpca.engines import engine_for, is_dask, reads_in_blocks
 from mnpca.engines.arrays import namespace
 from mnpca.engines.threads import worker_threads
+from mnpca.estimators._base import NoiseEstimator
 from mnpca.estimators._edges import EdgesMixin, stored
-from mnpca.estimators._incomplete import NoiseEstimator
+from mnpca.estimators._incomplete import store_outcome
 from mnpca.estimators._input import Accepts, seed_of
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import RowModel, with_row_scales
 from mnpca.model.whiteness import ModelCheckWarning, whiteness
@@ -196,7 +198,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **NoiseEstimator._parameter_constraints,
+        **CONSTRAINTS,
         "n_components": [
             Interval(Integral, 0, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
@@ -206,9 +208,6 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         "center": ["boolean", StrOptions({"auto"})],
         "prior": [StrOptions({"auto", "gaussian", "mixture"})],
         "robust": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
     }
 
@@ -250,7 +249,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
                 chosen = choose_model(X, n_components, settings, **options)
             else:
                 model = choose_incomplete_model(problem, n_components, settings, **options)
-                self._store_incomplete(X, model.outcome)
+                store_outcome(self, X, model.outcome)
                 if model.predictions is not None:
                     self.predictions_ = [each._asdict() for each in model.predictions]
                 chosen = model.chosen
@@ -407,7 +406,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         variance: Any = self.signal_variance_
         if all_components and self.full_signal_ is not None:
             signal, variance = self.full_signal_, self.full_signal_variance_
-        mean = self._as_fitted(self._dense_signal(signal, lambda rows: rows + self.mean_))
+        mean = self._dense(signal, lambda rows: rows + self.mean_)
         if not return_std:
             return mean
 
@@ -415,4 +414,4 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             xp = namespace(variance)
             return xp.sqrt(xp.clip(variance, 0.0, None))
 
-        return mean, self._as_fitted(self._dense_signal(variance, root))
+        return mean, self._dense(variance, root)

@@ -1,7 +1,7 @@
 """Sparse precision of samples, as a scikit-learn estimator."""
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from mnpca._typing import FloatArray
 from mnpca.estimators._edges import EdgesMixin, NetworksMixin, stored
 from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import Accepts, checked_rows, representable, training_matrix
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.model.sparse import logdet
 from mnpca.noise.edges import score_edges
 from mnpca.precision import choose_penalty, sparse_precision
@@ -65,10 +66,7 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
         The tests of the edges, which `edges` lists.
     n_iter_ : int
         Sweeps of the slowest connected component, at least 1.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Their names, if X has any.
+    {names}
 
     See Also
     --------
@@ -97,12 +95,9 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **CONSTRAINTS,
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "ebic"})],
         "penalize_diagonal": ["boolean"],
-        "center": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -130,9 +125,9 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
             "tol": self.tol,
             "max_iter": self.max_iter,
         }
+        # What an earlier fit with a criterion left is forgotten.
         for name in ("alphas_", "criterion_"):
-            if hasattr(self, name):
-                delattr(self, name)
+            vars(self).pop(name, None)
         if isinstance(self.alpha, str):
             choice = choose_penalty(covariance, len(X), self.alpha, **options)
             self.alphas_, self.criterion_ = choice.alphas, choice.criterion
@@ -154,9 +149,8 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
         return self
 
     def _print_result(self) -> None:
-        """Print how the fit went."""
         name = f"[{type(self).__name__}]"
-        if hasattr(self, "alphas_"):
+        if isinstance(self.alpha, str):
             for alpha, value in zip(self.alphas_, self.criterion_, strict=False):
                 print(f"{name} penalty {alpha:.4g}: {self.alpha} {value:.6f}")
         edges = (self.precision_.nnz - self.n_features_in_) // 2
