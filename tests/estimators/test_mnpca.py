@@ -96,9 +96,8 @@ def test_a_fit_that_does_not_settle_says_what_to_change(data):
     assert not model.converged_
     # What is set already is no remedy.
     assert 'noise="diagonal"' not in str(caught[0].message)
-    model.noise_ = {"rows": {"structure": "graph"}, "columns": {"structure": "diagonal"}}
     with pytest.warns(ConvergenceWarning, match='noise="diagonal"'):
-        model._warn_if_unsettled(8.38)
+        model.set_params(noise="graph").fit(data.Y)
 
 
 @pytest.mark.parametrize("noise", ["diagonal", "graph"])

@@ -22,14 +22,20 @@ from mnpca.estimators._input import Accepts, seed_of
 from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import RowModel, with_row_scales
-from mnpca.model.whiteness import ModelCheckWarning, whiteness
+from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.noise.edges import EdgeTests
-from mnpca.selection.choose_model import ChosenModel, choose_model
-from mnpca.selection.explain import advice, describe_noise, describe_priors, explain_rank
+from mnpca.selection.choose_model import (
+    ChosenModel,
+    check_residual,
+    choose_model,
+    describe_noise,
+    describe_priors,
+    explain_rank,
+)
 from mnpca.selection.incomplete import choose_incomplete_model
 from mnpca.solvers.missing import Incomplete
 from mnpca.solvers.mnpca.edge_tests import edge_tests
-from mnpca.solvers.mnpca.low_rank_step import Center, noise_edge
+from mnpca.solvers.mnpca.low_rank_step import Center
 from mnpca.solvers.mnpca.priors import PriorChoice
 from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.progress import Report, State, negated
@@ -238,11 +244,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             prior=self.prior,
         )
         n_components = self._rank(X.shape, incomplete=problem is not None)
-        options: dict[str, Any] = {
-            "robust": self.robust,
-            "report": negated(report),
-            "resume": resume,
-        }
+        options: Any = {"robust": self.robust, "report": negated(report), "resume": resume}
         self.predictions_ = None
         with worker_threads(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
             if problem is None:
@@ -266,30 +268,21 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         return model
 
     def _store_choice(self, chosen: ChosenModel) -> None:
-        """Set the fitted attributes and tell what is not right with the fit."""
+        """Set the fitted attributes, and warn of what is not right with the fit."""
         fit, shown = chosen.fit, chosen.shown
         self.objective_history_ = np.array([-entry[2] for entry in fit.history])
         self.evidence_ = fit.evidence
         self.candidates_ = [asdict(candidate) for candidate in fit.candidates]
-        self.rank_path_ = None
-        if self.missing_ is None:
-            self.rank_path_ = [
-                {"n_components": rank, "evidence": value} for rank, value in fit.rank_path
-            ]
+        path = [{"n_components": rank, "evidence": value} for rank, value in fit.rank_path]
+        self.rank_path_ = path if self.missing_ is None else None
         self.n_signal_ = len(fit.singular_values)
         self.noise_ = describe_noise(fit)
         self.priors_ = describe_priors(fit)
-        shape = (fit.row_noise.size, fit.col_noise.size)
         asked = int(self.n_components) if isinstance(self.n_components, Integral) else None
-        self.choice_ = " ".join(
-            [
-                explain_rank(fit, noise_edge(shape), asked),
-                *(side["why"] for side in self.noise_.values()),
-            ]
-        )
+        reasons = [explain_rank(fit, asked), *(side["why"] for side in self.noise_.values())]
+        self.choice_ = " ".join(reasons)
         self.outliers_ = None if chosen.outliers is None else self._as_fitted(chosen.outliers)
-        change = fit.last_change
-        self.converged_ = fit.converged or change <= UNSETTLED * self.tol
+        self.converged_ = fit.converged or fit.last_change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
         self.signal_variance_ = shown.signal_variance
         self.full_signal_: LowRank | None = None
@@ -305,20 +298,17 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             row_precision=fit.row_noise.base.precision,
             col_precision=fit.col_noise.precision,
         )
-        residual = whiteness(
-            chosen.data,
-            fit.mean,
-            fit.low_rank,
-            fit.row_noise.precision,
-            fit.col_noise.precision,
-            n_repeats=fit.row_noise.n_repeats,
-        )
-        self.model_check_ = {
-            **asdict(residual),
-            "white": residual.white,
-            "advice": advice(residual, chosen.structures),
-        }
-        self._warn_if_unsettled(change)
+        self.model_check_ = check_residual(chosen)
+        if not self.converged_:
+            simpler = 'fewer components, noise="diagonal"'
+            warnings.warn(
+                f"MNPCA did not settle in {self.n_iter_} iterations: the last one changed the "
+                f"signal or the noise level by {fit.last_change:.0%}. Use "
+                f"{simpler if 'graph' in chosen.structures else 'fewer components'}, or a larger "
+                "max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         if self.model_check_["white"] is False:
             warnings.warn(self.model_check_["advice"], ModelCheckWarning, stacklevel=4)
 
@@ -344,7 +334,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         return dict(zip(("rows", "columns"), map(stored, tests), strict=True))
 
     def _rank(self, shape: tuple[int, ...], *, incomplete: bool) -> Any:
-        """Return the number of components; as many as columns would leave no noise."""
+        """Return the number of components, or their share; as many as columns leave no noise."""
         if self.n_components == "auto":
             return None
         if not isinstance(self.n_components, Integral):
@@ -354,12 +344,12 @@ class MNPCA(EdgesMixin, NoiseEstimator):
                     'complete data without covariates. Use a whole number, or "auto".'
                 )
             return float(self.n_components)
+        most = min(shape) - 1
         if self.n_components > min(shape):
             raise ValueError(
                 f"n_components={self.n_components} is more than a {shape[0]} x {shape[1]} matrix "
-                f'has. Use at most {min(shape) - 1}, or "auto".'
+                f'has. Use at most {most}, or "auto".'
             )
-        most = min(shape) - 1
         if self.n_components > most:
             warnings.warn(
                 f"n_components={self.n_components} would leave no noise to estimate in a "
@@ -369,19 +359,6 @@ class MNPCA(EdgesMixin, NoiseEstimator):
                 stacklevel=4,
             )
         return int(min(self.n_components, most))
-
-    def _warn_if_unsettled(self, change: float) -> None:
-        """Warn where the end of the iterations, not the data, decided the result."""
-        if not self.converged_:
-            graph = any(side["structure"] == "graph" for side in self.noise_.values())
-            simpler = 'fewer components, noise="diagonal"' if graph else "fewer components"
-            warnings.warn(
-                f"MNPCA did not settle in {self.n_iter_} iterations: the last one changed the "
-                f"signal or the noise level by {change:.0%}. Use {simpler}, or a larger max_iter "
-                "or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     def denoise(self, *, return_std: bool = False, all_components: bool = False) -> Any:
         """Return the posterior mean of the training signal, with standard errors on request.

@@ -127,7 +127,7 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
         }
         # What an earlier fit with a criterion left is forgotten.
         for name in ("alphas_", "criterion_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if isinstance(self.alpha, str):
             choice = choose_penalty(covariance, len(X), self.alpha, **options)
             self.alphas_, self.criterion_ = choice.alphas, choice.criterion
