@@ -305,8 +305,6 @@ class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
         self, X: Any, y: Any = None, *, row_covariates: Any = None, **fit_params: Any
     ) -> Any:
         """Fit the model and project its rows; parameters are those of `fit`."""
-        if row_covariates is None:
-            return super().fit_transform(X, y, **fit_params)
         self.fit(X, y, row_covariates=row_covariates, **fit_params)
         return self.transform(X, row_covariates=row_covariates)
 

@@ -216,7 +216,7 @@ def reported(
 class CheckpointWriter:
     """A report that stores the solver's state in a file, seldom enough to cost little."""
 
-    def __init__(self, path: PathLike, identity: dict[str, Any]) -> None:
+    def __init__(self, path: PathLike, identity: dict[str, str]) -> None:
         self.path = os.fspath(path)
         self._identity = identity
         self._last: Progress | None = None  # what the file holds
@@ -260,46 +260,35 @@ class CheckpointWriter:
         )
 
 
-def _fit_identity(estimator: Any, X: Any) -> dict[str, Any]:
+def _fit_identity(estimator: Any, X: Any) -> dict[str, str]:
     """Return what must agree between a checkpoint and the fit that is resumed from it."""
     params = estimator.get_params(deep=False)
     outside = is_foreign_array(X) or reads_in_blocks(X)
     return {
         "class": type(estimator).__name__,
-        "params": {n: fingerprint(v) for n, v in params.items() if n not in FREE_PARAMS},
         "data": fingerprint_rows(X) if outside else fingerprint(X),
+        **{f"parameter {n}": fingerprint(v) for n, v in params.items() if n not in FREE_PARAMS},
     }
 
 
-def _read_checkpoint(path: PathLike, identity: dict[str, Any]) -> State:
+def _read_checkpoint(path: PathLike, identity: dict[str, str]) -> State:
     """Return the stored state after checking that it belongs to this very fit."""
     content = read_document(path, "checkpoint")
-    name = os.fspath(path)
+    name, state = os.fspath(path), content.get("state")
     stored: Any = content.get("identity")
-    state = content.get("state")
-    if not (_is_identity(stored) and isinstance(state, dict)):
+    texts = [*stored, *stored.values()] if isinstance(stored, dict) else [None]
+    if not (isinstance(state, dict) and all(isinstance(text, str) for text in texts)):
         raise ModelFileError(f"{name!r} cannot be read: it does not hold the state of a fit.")
-    theirs, ours = stored["params"], identity["params"]
-    different = sorted(key for key in theirs | ours if theirs.get(key) != ours.get(key))
-    if stored["class"] != identity["class"]:
-        what, same = f"is of a {stored['class']}, this is a {identity['class']}", "estimator"
-    elif different:
-        what, same = f"was made with other parameters: {', '.join(different)}", "parameters"
-    elif stored["data"] != identity["data"]:
-        what, same = "was made on other data (X differs)", "X"
-    else:
+    different = sorted(key for key in stored | identity if stored.get(key) != identity.get(key))
+    if not different:
         return state
+    if "class" in different:
+        what, same = f"is of a {stored.get('class')}, this is a {identity['class']}", "estimator"
+    elif different != ["data"]:
+        names = ", ".join(key.removeprefix("parameter ") for key in different if key != "data")
+        what, same = f"was made with other parameters: {names}", "parameters"
+    else:
+        what, same = "was made on other data (X differs)", "X"
     raise CheckpointError(
         f"The checkpoint {name!r} {what}. Resume with the same {same}, or fit without resume_from."
     )
-
-
-def _is_identity(stored: Any) -> bool:
-    """Whether a value from a file has the form of `_fit_identity`."""
-    if not (isinstance(stored, dict) and stored.keys() == {"class", "params", "data"}):
-        return False
-    params = stored["params"]
-    if not isinstance(params, dict):
-        return False
-    texts = (stored["class"], stored["data"], *params, *params.values())
-    return all(isinstance(text, str) for text in texts)

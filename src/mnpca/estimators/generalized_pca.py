@@ -170,7 +170,16 @@ class GeneralizedPCA(MatrixNormalEstimator):
         if share:
             parts = parts.leading(share)
         self.n_iter_, self.converged_ = parts.n_iter, parts.converged
-        self._report_end(solver)
+        if self.verbose:
+            print(f"[{type(self).__name__}] {solver}: {self.n_iter_} iterations")
+        if not self.converged_:
+            warnings.warn(
+                f'GeneralizedPCA(solver="{solver}") did not reach tol={self.tol:g} in '
+                f"max_iter={self.max_iter} iterations. Increase max_iter or tol, or use "
+                'solver="factor" with a dense X.',
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self._store_fit(
             X,
             mean=mean,
@@ -213,18 +222,6 @@ class GeneralizedPCA(MatrixNormalEstimator):
         large = sp.issparse(X) and max(X.shape) > (DEPTH + 1) * (rank + OVERSAMPLING)
         operators = any(metric.is_operator for metric in metrics)
         return "krylov" if operators or few or large else "factor"
-
-    def _report_end(self, solver: str) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] {solver}: {self.n_iter_} iterations")
-        if not self.converged_:
-            warnings.warn(
-                f'GeneralizedPCA(solver="{solver}") did not reach tol={self.tol:g} in '
-                f"max_iter={self.max_iter} iterations. Increase max_iter or tol, or use "
-                'solver="factor" with a dense X.',
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
 
 def _made_from(items: Any, metric: Any) -> Any:

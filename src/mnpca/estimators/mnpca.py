@@ -24,14 +24,7 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import RowModel, with_row_scales
 from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.noise.edges import EdgeTests
-from mnpca.selection.choose_model import (
-    ChosenModel,
-    check_residual,
-    choose_model,
-    describe_noise,
-    describe_priors,
-    explain_rank,
-)
+from mnpca.selection.choose_model import ChosenModel, check_residual, choose_model, explain
 from mnpca.selection.incomplete import choose_incomplete_model
 from mnpca.solvers.missing import Incomplete
 from mnpca.solvers.mnpca.edge_tests import edge_tests
@@ -276,11 +269,8 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         path = [{"n_components": rank, "evidence": value} for rank, value in fit.rank_path]
         self.rank_path_ = path if self.missing_ is None else None
         self.n_signal_ = len(fit.singular_values)
-        self.noise_ = describe_noise(fit)
-        self.priors_ = describe_priors(fit)
         asked = int(self.n_components) if isinstance(self.n_components, Integral) else None
-        reasons = [explain_rank(fit, asked), *(side["why"] for side in self.noise_.values())]
-        self.choice_ = " ".join(reasons)
+        self.noise_, self.priors_, self.choice_ = explain(chosen, asked)
         self.outliers_ = None if chosen.outliers is None else self._as_fitted(chosen.outliers)
         self.converged_ = fit.converged or fit.last_change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter

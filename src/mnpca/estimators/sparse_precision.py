@@ -131,6 +131,9 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
         if isinstance(self.alpha, str):
             choice = choose_penalty(covariance, len(X), self.alpha, **options)
             self.alphas_, self.criterion_ = choice.alphas, choice.criterion
+            for alpha, value in zip(self.alphas_, self.criterion_, strict=False):
+                if self.verbose:
+                    print(f"[SparsePrecision] penalty {alpha:.4g}: {self.alpha} {value:.6f}")
             self.alpha_, result = choice.alpha, choice.result
         else:
             self.alpha_ = float(self.alpha)
@@ -140,24 +143,17 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
         self.objective_ = result.objective
         self.duality_gap_ = result.duality_gap
         self.n_iter_ = max(result.n_iter, 1)
-        n_observations = len(X) - 1 if self.center else len(X)
         no_signal = np.zeros((X.shape[1], 0))
-        tests = score_edges(centered.T, no_signal, self.precision_, n_observations)
+        tests = score_edges(centered.T, no_signal, self.precision_, len(X) - bool(self.center))
         self.edge_tests_ = {"columns": stored(tests)}
         if self.verbose:
-            self._print_result()
+            edges = (self.precision_.nnz - self.n_features_in_) // 2
+            print(
+                f"[SparsePrecision] penalty {self.alpha_:.4g}: {edges} edges, objective "
+                f"{self.objective_:.6f}, duality gap at most {self.duality_gap_:.1e} after "
+                f"{self.n_iter_} sweeps"
+            )
         return self
-
-    def _print_result(self) -> None:
-        name = f"[{type(self).__name__}]"
-        if isinstance(self.alpha, str):
-            for alpha, value in zip(self.alphas_, self.criterion_, strict=False):
-                print(f"{name} penalty {alpha:.4g}: {self.alpha} {value:.6f}")
-        edges = (self.precision_.nnz - self.n_features_in_) // 2
-        print(
-            f"{name} penalty {self.alpha_:.4g}: {edges} edges, objective {self.objective_:.6f}, "
-            f"duality gap at most {self.duality_gap_:.1e} after {self.n_iter_} sweeps"
-        )
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log-likelihood of each row.

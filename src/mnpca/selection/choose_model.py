@@ -142,9 +142,13 @@ class _Steps:
         return fit(report, state)
 
 
-def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
-    """Return the noise of each side: structure, edges, and what simpler structures would lose."""
-    described: dict[str, Any] = {}
+def explain(chosen: ChosenModel, asked: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Return the noise and the prior of each side, and why the model is as it is.
+
+    `asked` is the number of components that was asked for, if any.
+    """
+    fit = chosen.fit
+    noise: dict[str, Any] = {}
     sides = {"rows": fit.row_noise, "columns": fit.col_noise}
     for (name, side), losses in zip(sides.items(), fit.comparisons, strict=True):
         structure = structure_of(side)
@@ -157,13 +161,19 @@ def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
         elif structure != "graph":
             why += "; no pair is correlated clearly enough for an edge that pays"
         why += "." + (_unlike_rows(side) if name == "rows" else _dependent_columns(fit))
-        described[name] = {
+        noise[name] = {
             "structure": structure,
             "n_edges": side.n_edges,
             "evidence_lost_with": dict(losses),
             "why": why,
         }
-    return described
+    learned = fit.priors or (FactorPrior("gaussian"), FactorPrior("gaussian"))
+    priors = {
+        name: {"family": prior.family, "groups": prior.groups, "zero": prior.zero}
+        for name, prior in zip(sides, learned, strict=True)
+    }
+    reasons = [_why_this_rank(fit, asked), *(side["why"] for side in noise.values())]
+    return noise, priors, " ".join(reasons)
 
 
 def _unlike_rows(rows: AxisPrecision) -> str:
@@ -191,16 +201,7 @@ def _dependent_columns(fit: MNPCAFit) -> str:
     )
 
 
-def describe_priors(fit: MNPCAFit) -> dict[str, Any]:
-    """Return the learned prior of each side: its family, groups and rows without a signal."""
-    priors = fit.priors or (FactorPrior("gaussian"), FactorPrior("gaussian"))
-    return {
-        name: {"family": prior.family, "groups": prior.groups, "zero": prior.zero}
-        for name, prior in zip(("rows", "columns"), priors, strict=True)
-    }
-
-
-def explain_rank(fit: MNPCAFit, asked: int | None) -> str:
+def _why_this_rank(fit: MNPCAFit, asked: int | None) -> str:
     """Say why the model has as many components as it has."""
     k = len(fit.singular_values)
     if asked is not None and asked >= k:
