@@ -106,6 +106,14 @@ def check_scores(estimator: Any, scores: Any) -> None:
         )
 
 
+def noise_structures(noise: Any, allowed: Sequence[str], n_axes: int, several: str) -> list[Any]:
+    """Return one noise structure per axis; `several` says in words how to give more than one."""
+    structures = [noise] * n_axes if isinstance(noise, str) else list(noise)
+    if len(structures) != n_axes or any(each not in allowed for each in structures):
+        raise ValueError(f"noise={noise!r} must be one of {allowed}, or {several}.")
+    return structures
+
+
 def seed_of(random_state: RandomState) -> int:
     """Return the seed of a fit; None is a fixed one, so that fits can be repeated."""
     if random_state is None:

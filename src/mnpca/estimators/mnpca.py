@@ -18,7 +18,7 @@ from mnpca.engines.threads import worker_threads
 from mnpca.estimators._base import NoiseEstimator
 from mnpca.estimators._edges import EdgesMixin, stored
 from mnpca.estimators._incomplete import store_outcome
-from mnpca.estimators._input import Accepts, seed_of
+from mnpca.estimators._input import Accepts, noise_structures, seed_of
 from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import RowModel, with_row_scales
@@ -302,15 +302,10 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         if self.model_check_["white"] is False:
             warnings.warn(self.model_check_["advice"], ModelCheckWarning, stacklevel=4)
 
-    def _structures(self) -> tuple[Any, Any]:
+    def _structures(self) -> list[Any]:
         """Return the structures that are asked for on the side of the rows and of the columns."""
-        pair = (self.noise, self.noise) if isinstance(self.noise, str) else tuple(self.noise)
-        if len(pair) != 2 or any(each not in STRUCTURES for each in pair):
-            raise ValueError(
-                f"noise={self.noise!r} must be one of {STRUCTURES}, or a pair of these for rows "
-                "and columns."
-            )
-        return pair
+        several = "a pair of these for rows and columns"
+        return noise_structures(self.noise, STRUCTURES, 2, several)
 
     def _edge_tests(self, chosen: ChosenModel) -> dict[str, dict[str, Any]] | None:
         """Test the edges of a fit with networks to data in memory."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca._typing import FloatArray, RandomState
 from mnpca.estimators._axes import AxesEstimator
-from mnpca.estimators._input import check_scores, seed_of
+from mnpca.estimators._input import check_scores, noise_structures, seed_of
 from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.solvers.tensor.fit import TensorFit, fit_matrix, fit_tensor
 from mnpca.solvers.tensor.tucker import Tucker, mapped, unfold
@@ -98,7 +98,8 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     }
 
     def _estimate(self, data: FloatArray, **options: Any) -> TensorFit:
-        ranks, structures = self._ranks(data.shape), self._structures(data.ndim)
+        ranks, several = self._ranks(data.shape), f"a list of {data.ndim} of these"
+        structures = noise_structures(self.noise, STRUCTURES, data.ndim, several)
         if data.ndim > 2:
             return fit_tensor(data, ranks, structures, **options)
         seed = seed_of(self.random_state)
@@ -130,15 +131,6 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
             # As many components as items would leave no noise.
             return [min(rank, min(shape) - 1) for rank in ranks]
         return [int(rank) for rank in ranks]
-
-    def _structures(self, n_axes: int) -> list[Any]:
-        """Return one noise structure per axis."""
-        structures = [self.noise] * n_axes if isinstance(self.noise, str) else list(self.noise)
-        if len(structures) != n_axes or any(s not in STRUCTURES for s in structures):
-            raise ValueError(
-                f"noise={self.noise!r} must be one of {STRUCTURES}, or a list of {n_axes} of these."
-            )
-        return structures
 
     @property
     def _n_features_out(self) -> int:

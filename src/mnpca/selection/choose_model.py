@@ -1,8 +1,7 @@
 """From a matrix to a fitted model: outliers, rank and noise, given or chosen, and the reasons."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,6 @@ from mnpca.solvers.mnpca.robust import clean_cells, conditional_outliers
 from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.mnpca.variational import FactorPrior
 from mnpca.solvers.progress import Progress, Report, State, silent
-
-T = TypeVar("T")
 
 #: Noise levels of rows that differ by more cost a decibel and more where the signal differs alike
 #: (docs/accuracy.md, "Units").
@@ -85,16 +82,23 @@ def choose_model(
     report, resume
         As in `fit_mnpca`. Fits that were complete are repeated on resuming.
     """
-    steps = _Steps(report, resume)
+
+    def run(
+        label: str, data: Any, rank: int | None, shown: float | None
+    ) -> tuple[MNPCAFit, MNPCAFit]:
+        nonlocal resume
+        given = engine_for(data), replace(settings, rank=rank)
+        if resume is not None and resume["step"] != label:
+            # A repeated fit must not take the place of a later one in the checkpoint.
+            return fit_with(*given, silent, None, shown)
+        state, resume = resume, None
+        return fit_with(*given, _labeled(report, label), state, shown)
 
     def fit(data: Any, shown: float | None, label: str) -> ChosenModel:
-        engine = engine_for(data)
-        fits = steps.run(label, lambda tell, state: fit_with(engine, settings, tell, state, shown))
-        if isinstance(shown, int) and shown > len(fits[0].singular_values):
-            more = replace(settings, rank=shown)
-            label = f"{label}{shown} components, "
-            fits = steps.run(label, lambda tell, state: fit_with(engine, more, tell, state))
-        return ChosenModel(*fits, data)
+        whole, leading = run(label, data, None, shown)
+        if isinstance(shown, int) and shown > len(whole.singular_values):
+            whole, leading = run(f"{label}{shown} components, ", data, shown, None)
+        return ChosenModel(whole, leading, data)
 
     if not robust:
         return fit(Y, n_components, "")
@@ -120,26 +124,14 @@ def choose_model(
     return replace(second, outliers=outliers | more)
 
 
-class _Steps:
-    """Runs labeled fits; the one that was interrupted continues where it was."""
+def _labeled(report: Report, label: str) -> Report:
+    """Return a report of one of several fits, whose label goes into stages and checkpoints."""
 
-    def __init__(self, report: Report, resume: State | None) -> None:
-        self.report = report
-        self.resume = resume
+    def tell(progress: Progress) -> None:
+        stage = f"{label}{progress.stage}"
+        report(replace(progress, stage=stage, state=lambda: {**progress.state(), "step": label}))
 
-    def run(self, label: str, fit: Callable[[Report, State | None], T]) -> T:
-        """Run a fit under its label."""
-        if self.resume is not None and self.resume["step"] != label:
-            # A repeated fit must not take the place of a later one in the checkpoint.
-            return fit(silent, None)
-        state, self.resume = self.resume, None
-
-        def report(progress: Progress) -> None:
-            stage = f"{label}{progress.stage}"
-            here = replace(progress, stage=stage, state=lambda: {**progress.state(), "step": label})
-            self.report(here)
-
-        return fit(report, state)
+    return tell
 
 
 def explain(chosen: ChosenModel, asked: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
