@@ -81,7 +81,7 @@ def check_life(kind, X, folder, **options):
         assert np.isfinite(model.denoise()).all()
         assert np.array_equal(model.denoise(), again.denoise())
     if kind == "SparsePrecision" or np.ndim(X) > 2:
-        with pytest.raises((TypeError, ValueError), match="no components|no report|one matrix"):
+        with pytest.raises((TypeError, ValueError), match=r"no components|no report|one matrix"):
             write_report(model, X, folder / "report.html")
     else:
         check_report(model, again, X, folder)
