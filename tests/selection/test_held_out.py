@@ -56,10 +56,10 @@ def test_networks_predict_chains_better():
     problem, _ = chains()
     candidates = [candidate(problem, "graph"), candidate(problem, "diagonal")]
     graph, diagonal = predict_hidden(problem, candidates, hidden_parts(problem.missing, 0))
-    assert (graph.noise, graph.n_components) == (("graph", "graph"), 0)
-    assert graph.error < 0.8 * diagonal.error
+    assert (graph["noise"], graph["n_components"]) == (("graph", "graph"), 0)
+    assert graph["error"] < 0.8 * diagonal["error"]
     # Without components and networks the prediction is the mean, whose error is the unit.
-    assert diagonal.error == pytest.approx(1.0, abs=0.1)
+    assert diagonal["error"] == pytest.approx(1.0, abs=0.1)
 
 
 def test_errors_do_not_depend_on_the_unit_of_the_matrix():
@@ -72,7 +72,7 @@ def test_errors_do_not_depend_on_the_unit_of_the_matrix():
             for unit in (units, 1e7 * units)
         )
     )
-    assert one.error == pytest.approx(other.error, rel=1e-4)
+    assert one["error"] == pytest.approx(other["error"], rel=1e-4)
 
 
 def test_what_is_hidden_does_not_reach_the_prediction():

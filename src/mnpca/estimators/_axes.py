@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mnpca._typing import FloatArray
 from mnpca.estimators._edges import NetworksMixin
 from mnpca.estimators._files import ReportingEstimator
-from mnpca.estimators._input import check_values, representable, without_marks
+from mnpca.estimators._input import check_values, missing_as_nan, representable
 from mnpca.solvers.progress import Report, State, negated
 from mnpca.solvers.tensor.fit import TensorFit
 
@@ -78,7 +78,7 @@ class AxesEstimator(ReportingEstimator, NetworksMixin, TransformerMixin, BaseEst
         """Return X as a finite float array with two axes or more."""
         X = validate_data(
             self,
-            without_marks(X),
+            missing_as_nan(X),
             reset=reset,
             allow_nd=True,
             dtype=[np.float64, np.float32],

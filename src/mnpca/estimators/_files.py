@@ -44,8 +44,9 @@ WRITE_SHARE = 20.0
 LOSS_SHARE, LONGEST_WAIT = 0.05, 60.0
 #: Parameters that change how a fit is run and not its result.
 FREE_PARAMS = ("n_jobs", "verbose")
-#: Not the fault of a checkpoint: memory (RuntimeError on devices), files, warnings made errors.
-NOT_ITS_FAULT = (MemoryError, OSError, RuntimeError, Warning)
+#: What a false checkpoint does not cause: lack of memory (RuntimeError on devices), errors of
+#: files, warnings made errors.
+UNRELATED = (MemoryError, OSError, RuntimeError, Warning)
 
 
 class SaveMixin:
@@ -203,8 +204,8 @@ def reported(
             interrupt.add_note(writer.how_to_resume())
         raise
     except Exception as error:
-        # A solver trusts its state; with a senseless one NumPy and LAPACK raise anything.
-        if resume is None or isinstance(error, NOT_ITS_FAULT) or error in raised_here:
+        # Solvers do not check the state; with a false one NumPy and LAPACK raise anything.
+        if resume is None or isinstance(error, UNRELATED) or error in raised_here:
             raise
         raise ModelFileError(
             f"The fit resumed from the checkpoint {os.fspath(resume_from or '')!r} failed "

@@ -46,7 +46,7 @@ def training_matrix(estimator: Any, X: Any, accepts: Accepts) -> tuple[Any, int 
         check_values(X)
     else:
         names = _sample_names(X)
-        X = without_marks(X, keep_sparse=accepts.sparse)
+        X = missing_as_nan(X, keep_sparse=accepts.sparse)
         # Rounding depends on the order in memory, and results should not.
         X = _validated(estimator, X, accepts, order="C", ensure_min_samples=2)
         check_values(_with_means(X) if accepts.missing and not sp.issparse(X) else X)
@@ -61,7 +61,7 @@ def checked_rows(estimator: Any, X: Any, accepts: Accepts) -> tuple[Any, int | N
     """Return rows to project or to score, checked, and the number of matrices."""
     check_is_fitted(estimator)
     X, n_matrices = _stacked(estimator, X, accepts)
-    X = without_marks(X, keep_sparse=accepts.sparse)
+    X = missing_as_nan(X, keep_sparse=accepts.sparse)
     if not (is_foreign_array(X) or reads_in_blocks(X)):
         return _validated(estimator, X, accepts, reset=False), n_matrices
     X = _matrix_outside(estimator, X, reset=False)
@@ -133,7 +133,7 @@ def representable(dtype: Any, compute: Callable[..., FloatArray], *arguments: An
     return values
 
 
-def without_marks(X: Any, *, keep_sparse: bool = False) -> Any:
+def missing_as_nan(X: Any, *, keep_sparse: bool = False) -> Any:
     """Return X with NaN for what its library marks as missing, and dense where it has to be.
 
     NumPy and scikit-learn read what lies below the mask of an array as if it had been observed.
@@ -336,10 +336,10 @@ def stack(X: Any) -> tuple[Any, int | None]:
             # Row numbers are no names.
             numbered = hasattr(X[0], "index") and _sample_names(X[0]) is None
             return joined.reset_index(drop=True) if numbered else joined, len(X)
-        X = np.stack([np.asarray(without_marks(matrix)) for matrix in X])
+        X = np.stack([np.asarray(missing_as_nan(matrix)) for matrix in X])
     if getattr(X, "ndim", None) != 3:
         return X, None
-    X = np.asarray(without_marks(X))
+    X = np.asarray(missing_as_nan(X))
     if 0 in X.shape:
         raise ValueError(f"X holds no entries: its shape is {X.shape}.")
     return X.reshape(-1, X.shape[2]), X.shape[0]

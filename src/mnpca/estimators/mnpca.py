@@ -212,7 +212,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
 
     @property
     def _accepts(self) -> Accepts:
-        # Outliers are told by comparison with all other entries, so robust fits need all of them.
+        # An outlier is found by comparison with all other entries, so robust fits need them dense.
         return Accepts(
             sparse=not self.robust,
             several=True,
@@ -238,16 +238,15 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         )
         n_components = self._rank(X.shape, incomplete=problem is not None)
         options: Any = {"robust": self.robust, "report": negated(report), "resume": resume}
-        self.predictions_ = None
+        self.predictions_: list[dict[str, Any]] | None = None
         with worker_threads(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
             if problem is None:
                 chosen = choose_model(X, n_components, settings, **options)
             else:
-                model = choose_incomplete_model(problem, n_components, settings, **options)
-                store_outcome(self, X, model.outcome)
-                if model.predictions is not None:
-                    self.predictions_ = [each._asdict() for each in model.predictions]
-                chosen = model.chosen
+                chosen, outcome, self.predictions_ = choose_incomplete_model(
+                    problem, n_components, settings, **options
+                )
+                store_outcome(self, X, outcome)
             self.edge_tests_ = self._edge_tests(chosen)
         self.row_chunks_ = X.chunks[0] if is_dask(X) else None
         self._store_choice(chosen)

@@ -3,7 +3,7 @@
 Models are compared by how well they predict observed cells that are hidden from them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,31 +35,9 @@ class Candidate(NamedTuple):
     completed: CompletedFit
 
     @property
-    def n_components(self) -> int:
-        """Return the rank of the signal."""
-        return len(self.completed.fit.singular_values)
-
-
-class Prediction(NamedTuple):
-    """How well a model predicts hidden cells: root mean square error, in column deviations."""
-
-    noise: tuple[Structure, Structure]
-    n_components: int
-    error: float
-    n_cells: int
-
-
-@dataclass(frozen=True)
-class IncompleteModel:
-    """A chosen model, whose data are complete and without covariate effects, and what it fills in.
-
-    `predictions` has first the model that was chosen as for complete data, then its rivals; it is
-    None where there were none.
-    """
-
-    chosen: ChosenModel
-    outcome: Outcome
-    predictions: list[Prediction] | None
+    def kind(self) -> tuple[tuple[Structure, Structure], int]:
+        """Return the noise structures of rows and columns, and the rank of the signal."""
+        return self.rounds.structures, len(self.completed.fit.singular_values)
 
 
 def choose_incomplete_model(
@@ -70,7 +48,7 @@ def choose_incomplete_model(
     robust: bool,
     report: Report,
     resume: State | None = None,
-) -> IncompleteModel:
+) -> tuple[ChosenModel, Outcome, list[dict[str, Any]] | None]:
     """Fit the model to a matrix with missing cells or covariates.
 
     Rank and noise structure are chosen, and the networks first estimated, on the matrix
@@ -82,7 +60,9 @@ def choose_incomplete_model(
     variances alone and as many components as there may be, with networks and without. Whichever
     predicts hidden cells best is taken.
 
-    Parameters are those of `choose_model`.
+    Parameters are those of `choose_model`. Returned are the model, whose data are complete and
+    without covariate effects; what it fills in; and, where there are rivals, what `predict_hidden`
+    tells of this model and of them.
     """
     center, seed, prior = settings.center, settings.seed, settings.prior
     # The prior is learned for the model that wins. Columns without the effects of column covariates
@@ -130,19 +110,15 @@ def choose_incomplete_model(
         # Rivals are quick: a fit that was interrupted in one resumes right before them.
         for each in _rivals(problem, n_components, others, settings):
             rival = Candidate(each, each.run(lambda told: keep(told, state), dict, None))
-            if _kind(rival) not in map(_kind, candidates):
+            if rival.kind not in [other.kind for other in candidates]:
                 candidates.append(rival)
     predictions, best = None, candidates[0]
     if len(candidates) > 1:
         predictions = predict_hidden(problem, candidates, hidden)
-        best = candidates[int(np.argmin([each.error for each in predictions]))]
+        best = candidates[int(np.argmin([each["error"] for each in predictions]))]
     final = best.rounds.learned(prior)
     model = replace(chosen, fit=final.fit, shown=final.fit, data=final.data)
-    return IncompleteModel(model, final.outcome, predictions)
-
-
-def _kind(candidate: Candidate) -> tuple[Any, int]:
-    return candidate.rounds.structures, candidate.n_components
+    return model, final.outcome, predictions
 
 
 def _rival_structures(
@@ -189,8 +165,11 @@ def hidden_parts(missing: BoolArray, seed: int) -> list[BoolArray]:
 
 def predict_hidden(
     problem: Incomplete, candidates: list[Candidate], parts: list[BoolArray]
-) -> list[Prediction]:
-    """Hide parts of the observed cells, re-estimate all models and compare their predictions."""
+) -> list[dict[str, Any]]:
+    """Hide parts of the observed cells, re-estimate all models and compare their predictions.
+
+    ``error`` is the root mean square error, in units of a column's standard deviation.
+    """
     weights = np.broadcast_to(_inverse_variances(problem), problem.missing.shape)
     squares = np.zeros(len(candidates))
     for hidden in parts:
@@ -199,9 +178,10 @@ def predict_hidden(
             predicted = each.rounds.predictions(each.completed, hidden)
             squares[number] += weight @ (predicted - truth) ** 2
     n_cells = int(np.sum(parts))
+    errors = np.sqrt(squares / n_cells)
     return [
-        Prediction(each.rounds.structures, each.n_components, float(np.sqrt(square)), n_cells)
-        for each, square in zip(candidates, squares / n_cells, strict=True)
+        {"noise": noise, "n_components": rank, "error": float(error), "n_cells": n_cells}
+        for (noise, rank), error in zip((each.kind for each in candidates), errors, strict=True)
     ]
 
 
