@@ -1,4 +1,4 @@
-"""Matrices outside NumPy's memory, answered where they are.
+"""Scores, likelihoods and signals of matrices outside NumPy's memory, computed where these are.
 
 Arrays of another library (torch, CuPy, ...) stay in it. A memory-mapped array is read in blocks of
 rows and gives NumPy arrays; a dask array gives dask arrays, not yet computed.
@@ -42,7 +42,7 @@ def project(X: Any, weights: FloatArray, mean: FloatArray) -> Any:
 
 
 def from_scores(scores: Any, components: FloatArray, mean: FloatArray) -> Any:
-    """Return ``X W' + mean``, X the scores; NumPy's arrays are welcome, too."""
+    """Return ``X W' + mean``, X the scores, which may also be a NumPy array."""
     if is_foreign_array(scores):
         return scores @ like(components, scores) + like(mean, scores)
 

@@ -257,7 +257,7 @@ class MatrixNormalEstimator(
 
 
 class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
-    """An estimator of signal and noise, which understands missing values and covariates.
+    """An estimator of signal and noise, also with missing values and covariates.
 
     A subclass has ``_estimate(X, problem, report, resume)``: it fits the matrix X or, where X has
     missing values or covariates, the `Incomplete` problem, whose outcome it hands to
@@ -357,7 +357,7 @@ class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
         """Return a matrix with conditional means in place of its missing values.
 
         A conditional mean is made of signal, covariate effects and the part of the noise that the
-        observed cells tell. Standard errors hold the uncertainty of the signal and of the noise.
+        observed cells determine. Standard errors hold the uncertainty of the signal and of the noise.
 
         Parameters
         ----------

@@ -134,7 +134,7 @@ class ReportingEstimator(SaveMixin):
         X : array-like of shape (n_samples, n_features)
             Data; with more axes for `TensorMNPCA`, several matrices for `DimensionFoldingPCA`. An
             array of torch, CuPy or another library of the array API standard is fitted
-            where it lives; fitted arrays and what `transform`, `inverse_transform` and `denoise`
+            on its device; fitted arrays and what `transform`, `inverse_transform` and `denoise`
             return then belong to its library and device. `MNPCA` and `LikelihoodMNPCA` also take
             several matrices, as an array with three axes or as a list. `MNPCA` reads a dask array,
             and a memory-mapped one with at least as many rows as columns, in blocks of rows: they
@@ -224,7 +224,7 @@ class CheckpointWriter:
         self._start = time.monotonic()
         self._written = -float("inf")
         self._cost = 0.0
-        # What is no regular file is refused when it is written.
+        # A path that is not a regular file is refused when it is written.
         replaceable = not os.path.isfile(path) or os.path.getsize(path) == 0
         if not (replaceable or looks_like(path, "checkpoint")):
             raise CheckpointError(

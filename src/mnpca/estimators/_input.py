@@ -294,7 +294,7 @@ def unstack(rows: Any, n_matrices: int | None) -> Any:
     """Give rows of several matrices, one under the other, their first axis back (None: one)."""
     if n_matrices is None:
         return rows
-    # Without components there are no entries, and -1 would be any number.
+    # Without components there are no entries, and NumPy could not infer a length from -1.
     return rows.reshape(n_matrices, len(rows) // n_matrices, *rows.shape[1:])
 
 
@@ -333,7 +333,7 @@ def stack(X: Any) -> tuple[Any, int | None]:
         if hasattr(X[0], "columns"):  # frames stay frames, so that their names are checked
             # The library of the frames (pandas or polars) has `concat`.
             joined = sys.modules[type(X[0]).__module__.partition(".")[0]].concat(list(X))
-            # Row numbers are no names.
+            # Row numbers are not names.
             numbered = hasattr(X[0], "index") and _sample_names(X[0]) is None
             return joined.reset_index(drop=True) if numbered else joined, len(X)
         X = np.stack([np.asarray(missing_as_nan(matrix)) for matrix in X])

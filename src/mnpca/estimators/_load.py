@@ -110,7 +110,7 @@ def load(path: PathLike) -> Any:
     ------
     ModelFileError
         If the file is truncated, altered, foreign, or from a later version, or if its arrays do
-        not fit each other, are not finite, or are no precisions where they should be.
+        not fit each other, are not finite, or are not precisions where they should be.
 
     Examples
     --------

@@ -194,8 +194,8 @@ class GeneralizedPCA(MatrixNormalEstimator):
     def score_samples(self, X: Any) -> Any:
         """Log-likelihood of each row, taken as a new one.
 
-        Needs a positive definite `col_metric` that is not a LinearOperator: others are no inverse
-        covariance.
+        Needs a positive definite `col_metric` that is not a LinearOperator: others are not inverse
+        covariances.
 
         Returns
         -------

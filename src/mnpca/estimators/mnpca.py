@@ -119,11 +119,11 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     priors_ : dict
         For ``"rows"`` and ``"columns"``: the ``family`` of the learned prior ("gaussian", "scales"
         or "groups"), ``groups`` (probability of every group for every row or column, None
-        where there are no groups that can be told apart) and ``zero`` (probability that a row or
+        where no groups can be distinguished) and ``zero`` (probability that a row or
         column has next to no part in the signal, less than a fifth of the usual; None where no
         part of the prior is that small).
     choice_ : str
-        Why the model has so many components, and what its noise was compared with.
+        Why the model has this number of components, and what its noise was compared with.
     outliers_ : ndarray of bool of shape (n_samples, n_features) or None
         The entries that ``robust=True`` left out, with a first axis for several matrices.
     model_check_ : dict

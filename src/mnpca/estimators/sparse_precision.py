@@ -41,8 +41,8 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
     tol : float, default=1e-4
         Largest duality gap, divided by the number of features.
     max_iter : int, default=1000
-        Sweeps over the columns of a connected component of at most 100 features before dearer
-        second-order steps take over; the tolerance is the same.
+        Sweeps over the columns of a connected component of at most 100 features before
+        second-order steps, which cost more, take over; the tolerance is the same.
     verbose : int, default=0
         1 prints the penalties tried and the result.
 

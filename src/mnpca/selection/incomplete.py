@@ -19,9 +19,9 @@ from mnpca.solvers.mnpca.low_rank_step import largest_rank
 from mnpca.solvers.mnpca.settings import NETWORKS_FIRST, UNEQUAL, Settings
 from mnpca.solvers.progress import Progress, Report, State, silent
 
-#: So many parts of the observed cells, each hidden in turn ...
+#: Parts that the observed cells are divided into, each hidden in turn ...
 PARTS = 10
-#: ... until so many cells were hidden, but no more parts than this.
+#: ... until this number of cells was hidden, with at most this number of parts.
 ENOUGH_CELLS = 1000
 MOST_PARTS = 3
 #: Components that a rival begins with; those that turn out to be noise are left out.
@@ -61,8 +61,8 @@ def choose_incomplete_model(
     predicts hidden cells best is taken.
 
     Parameters are those of `choose_model`. Returned are the model, whose data are complete and
-    without covariate effects; what it fills in; and, where there are rivals, what `predict_hidden`
-    tells of this model and of them.
+    without covariate effects; what it fills in; and, where there are rivals, the result of
+    `predict_hidden` for this model and for them.
     """
     center, seed, prior = settings.center, settings.seed, settings.prior
     # The prior is learned for the model that wins. Columns without the effects of column covariates
@@ -109,7 +109,7 @@ def choose_incomplete_model(
     if hidden and all(part.any() for part in hidden):
         # Rivals are quick: a fit that was interrupted in one resumes right before them.
         for each in _rivals(problem, n_components, others, settings):
-            rival = Candidate(each, each.run(lambda told: keep(told, state), dict, None))
+            rival = Candidate(each, each.run(lambda progress: keep(progress, state), dict, None))
             if rival.kind not in [other.kind for other in candidates]:
                 candidates.append(rival)
     predictions, best = None, candidates[0]

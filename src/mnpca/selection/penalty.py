@@ -69,8 +69,8 @@ def bic_path(
     precision at alpha. Returned are arrays ``alpha`` (rising), ``bic`` and ``n_edges``, and the
     number ``best``, the penalty with the lowest criterion. S may be overwritten.
 
-    Chance correlations of `n_matrices` matrices are so many times smaller, by the root, and so is
-    the least penalty worth a try. The grid reaches lower by that and keeps its spacing.
+    Chance correlations of `n_matrices` matrices are smaller by the square root of that number, and
+    so is the least penalty worth a try. The grid reaches lower by that and keeps its spacing.
     """
     rule = rule if isinstance(rule, BicRule) else RULES[rule]
     smallest = rule.smallest / math.sqrt(n_matrices)
