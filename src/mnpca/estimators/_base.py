@@ -357,7 +357,7 @@ class NoiseEstimator(ReportingEstimator, MatrixNormalEstimator):
         """Return a matrix with conditional means in place of its missing values.
 
         A conditional mean is made of signal, covariate effects and the part of the noise that the
-        observed cells determine. Standard errors hold the uncertainty of the signal and of the noise.
+        observed cells determine. Standard errors hold the uncertainty of signal and noise.
 
         Parameters
         ----------
