@@ -196,15 +196,21 @@ def _dependent_columns(fit: MNPCAFit) -> str:
 def _why_this_rank(fit: MNPCAFit, asked: int | None) -> str:
     """Say why the model has as many components as it has."""
     k = len(fit.singular_values)
+    edge = noise_edge((fit.row_noise.size, fit.col_noise.size))
     if asked is not None and asked >= k:
-        return f"{asked} component{'s were' if asked != 1 else ' was'} asked for."
+        text = f"{asked} component{'s were' if asked != 1 else ' was'} asked for"
+        live = int(np.sum(fit.singular_values > edge))
+        if live < asked:
+            text += f"; {live or 'none'} of them stand{'s' * (live == 1)} above the noise"
+            text += f", {'the rest' if live else 'they'} show what varies most, as PCA would"
+        return text + "."
     if k == 0:
         return (
             "No component stands above the noise: what the rows and columns share is explained "
             "by the noise model alone. If you know of a signal, ask for its number of components "
             'with n_components, or for noise="diagonal" to see what the networks have taken.'
         )
-    weakest = float(fit.singular_values[-1]) / noise_edge((fit.row_noise.size, fit.col_noise.size))
+    weakest = float(fit.singular_values[-1]) / edge
     text = f"{k} components: the weakest is {weakest:.2f} times as strong as noise can be"
     path = dict(fit.rank_path)
     rivals = [rank for rank in (k - 1, k + 1) if k in path and rank in path]
