@@ -356,7 +356,7 @@ TAMPERED = [
     ("MNPCA", "priors_", lambda t: {"rows": {"groups": None}}, "lacks groups or zero"),
     ("MNPCA", "priors_", of_rows("groups", lambda g: np.ones((3, 2))), "with 3 for 24"),
     ("MNPCA", "noise_", lambda t: 3, "not a table of rows and columns"),
-    ("MNPCA", "model_check_", lambda t: {}, "not the check of a model"),
+    ("MNPCA", "model_check_", lambda t: {}, "model_check_ lacks white or advice"),
     ("MNPCA", "candidates_", lambda t: "x", "candidates_ is a str"),
     ("MNPCA", "choice_", lambda t: 5, "choice_ is a int"),
     ("MNPCA", "objective_history_", lambda h: ["a"], "not real numbers"),

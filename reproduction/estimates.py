@@ -91,5 +91,5 @@ def _model(method, data, k, seed, penalties):
 
 def raw_precision(Y):
     """Sparse precision among the rows of Y itself, low-rank signal and all, penalty by BIC."""
-    best = bic_path(Y)["best"]
+    best = bic_path(Y @ Y.T / Y.shape[1], Y.shape[1])["best"]
     return sparse_precision(Y @ Y.T / Y.shape[1], best, penalize_diagonal=True).precision

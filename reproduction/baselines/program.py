@@ -84,8 +84,9 @@ class ProgramMNPCA(ComponentsInMetrics):
         """Choose the penalties, run the rounds, take the components. Nothing is centered."""
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2, ensure_min_features=2)
         residual = X - truncated_svd(X, self.n_components).low_rank().dense()
-        self.alpha_row_ = bic_path(residual, self.rule)["best"]
-        self.alpha_col_ = bic_path(residual.T, self.rule)["best"]
+        n, p = residual.shape
+        self.alpha_row_ = bic_path(residual @ residual.T / p, p, self.rule)["best"]
+        self.alpha_col_ = bic_path(residual.T @ residual / n, n, self.rule)["best"]
         self._rounds(X)
         self.gpca_ = GeneralizedPCA(
             self.n_components,

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
         WassersteinMNPCA,
     )
     from mnpca.estimators._edges import compare_edges, edge_stability
-    from mnpca.estimators._files import CheckpointError, load
+    from mnpca.estimators._files import CheckpointError
+    from mnpca.estimators._load import load
     from mnpca.model.low_rank import LowRank
     from mnpca.model.whiteness import ModelCheckWarning
     from mnpca.persistence import ModelFileError
@@ -62,7 +63,7 @@ _HOMES = {
     "Progress": "mnpca.solvers.progress",
     "compare_edges": "mnpca.estimators._edges",
     "edge_stability": "mnpca.estimators._edges",
-    "load": "mnpca.estimators._files",
+    "load": "mnpca.estimators._load",
     "sparse_precision": "mnpca.precision",
     "sparse_precision_path": "mnpca.precision",
 }

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.reliability.shared import digest, make, sample
-
-from mnpca.estimators._files import MATRIX_MODELS
+from tests.reliability.shared import PARAMS, digest, make, sample
 
 X = sample(40, 8).astype(np.float32)
 
 
-@pytest.fixture(scope="module", params=MATRIX_MODELS)
+@pytest.fixture(scope="module", params=PARAMS)
 def model(request):
     return make(request.param).fit(X)
 

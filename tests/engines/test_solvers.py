@@ -129,7 +129,8 @@ def test_likelihood_is_the_processor_s(put, params, monkeypatch):
 
 def test_penalties_are_chosen_elsewhere(put):
     residual = make_paper_small(32, 1003, n_samples=14, n_features=30).Y
-    expected, found = bic_path(residual, tol=1e-7), bic_path(put(residual), tol=1e-7)
+    S, m = residual @ residual.T / residual.shape[1], residual.shape[1]
+    expected, found = bic_path(S.copy(), m, tol=1e-7), bic_path(put(S), m, tol=1e-7)
     np.testing.assert_allclose(found["alpha"], expected["alpha"])
     np.testing.assert_array_equal(found["n_edges"], expected["n_edges"])
     np.testing.assert_allclose(found["bic"], expected["bic"], atol=1e-4)

@@ -1,10 +1,9 @@
 """Tests that take `name` run once for every estimator of one matrix."""
 
 import pytest
+from tests.reliability.shared import PARAMS
 
-from mnpca.estimators._files import MATRIX_MODELS
 
-
-@pytest.fixture(params=MATRIX_MODELS)
+@pytest.fixture(params=PARAMS)
 def name(request):
     return request.param

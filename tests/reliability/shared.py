@@ -45,6 +45,15 @@ def digest(model):
     return {key: fingerprint(value) for key, value in fitted(model).items()}
 
 
+def assert_same_model(one, other):
+    """Parameters and fitted attributes agree to the bit, types included."""
+    assert type(one) is type(other)
+    assert fingerprint(one.get_params(deep=False)) == fingerprint(other.get_params(deep=False))
+    a, b = fitted(one), fitted(other)
+    assert {key: type(value) for key, value in a.items()} == {k: type(v) for k, v in b.items()}
+    assert digest(one) == digest(other)
+
+
 def are_finite(model):
     """Whether all fitted numbers are; normal rows have infinite degrees of freedom."""
     attributes = fitted(model)

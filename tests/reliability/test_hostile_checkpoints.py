@@ -137,7 +137,7 @@ def test_parts_that_are_no_tables(name, checkpoint, part, value):
 
 
 @pytest.mark.parametrize("name", ["MNPCA"], indirect=True)
-@pytest.mark.parametrize("part", ["class", "params", "data"])
+@pytest.mark.parametrize("part", ["class", "parameter tol", "data"])
 @pytest.mark.parametrize("value", [1, [], {"type": "objects", "shape": [0], "items": []}])
 def test_an_identity_that_is_none(name, checkpoint, part, value):
     def change(document):

@@ -48,8 +48,9 @@ def test_one_column_without_components_can_be_fitted():
 @pytest.mark.parametrize("diagonal", [True, False])
 def test_criterion_by_its_formula(residual, rule, diagonal):
     m = residual.shape[1]
-    path = bic_path(residual, rule, penalize_diagonal=diagonal, tol=1e-8)
-    S = residual @ residual.T / (m if rule == "bic" else m - 1)
+    gram = residual @ residual.T
+    path = bic_path(gram / m, m, rule, penalize_diagonal=diagonal, tol=1e-8)
+    S = gram / (m if rule == "bic" else m - 1)
     times = 1 if rule == "bic" else 2
     for i in (0, 4, -1):
         A = sparse_precision(

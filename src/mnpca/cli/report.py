@@ -1,7 +1,7 @@
 """``mnpca report``: the report of an earlier fit, rendered again, or two fits compared."""
 
 from mnpca.cli._results import CONTENT_FILE, MODEL_FILE, REPORT_FILE, print_json
-from mnpca.estimators._files import load
+from mnpca.estimators._load import load
 from mnpca.io import DataError, quoted
 from mnpca.report import load_content, render, write_comparison, write_text
 

@@ -10,7 +10,7 @@ from rich.markup import escape
 from mnpca.cli._results import MODEL_FILE, print_json, print_notes, write_factor
 from mnpca.cli.fit import as_written, check_finite, check_observed, load_covariates, plain_name
 from mnpca.diagnostics import named_rows
-from mnpca.estimators._files import load
+from mnpca.estimators._load import load
 from mnpca.io import DataError, listed, quoted, read_table
 
 

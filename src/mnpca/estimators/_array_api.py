@@ -1,4 +1,4 @@
-"""Matrices outside NumPy's memory, answered where they live.
+"""Scores, likelihoods and signals of matrices outside NumPy's memory, computed where these are.
 
 Arrays of another library (torch, CuPy, ...) stay in it. A memory-mapped array is read in blocks of
 rows and gives NumPy arrays; a dask array gives dask arrays, not yet computed.
@@ -18,7 +18,7 @@ from mnpca.estimators._input import check_finite
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import RowModel, row_log_likelihood
 
-# Fitted arrays that follow the training matrix; everything else is NumPy's or scipy's.
+#: Fitted arrays that are put where the training matrix is; all others are NumPy's or SciPy's.
 PLACED = (
     "mean_",
     "components_",
@@ -38,7 +38,18 @@ def project(X: Any, weights: FloatArray, mean: FloatArray) -> Any:
         check_finite(rows)
         return ((rows - mean) @ weights).astype(rows.dtype)
 
-    return each_block(X, scores, weights.shape[1])
+    return _each_block(X, scores, weights.shape[1])
+
+
+def from_scores(scores: Any, components: FloatArray, mean: FloatArray) -> Any:
+    """Return ``X W' + mean``, X the scores, which may also be a NumPy array."""
+    if is_foreign_array(scores):
+        return scores @ like(components, scores) + like(mean, scores)
+
+    def rows(scores: Any) -> FloatArray:
+        return (scores @ components + mean).astype(scores.dtype, copy=False)
+
+    return _each_block(scores, rows, len(mean)) if is_dask(scores) else rows(scores)
 
 
 def log_likelihood(X: Any, mean: FloatArray, model: RowModel) -> Any:
@@ -48,10 +59,10 @@ def log_likelihood(X: Any, mean: FloatArray, model: RowModel) -> Any:
         check_finite(rows)
         return row_log_likelihood(rows - mean, model)
 
-    return each_block(X, densities)
+    return _each_block(X, densities)
 
 
-def each_block(X: Any, function: Callable[[Any], Any], width: int | None = None) -> Any:
+def _each_block(X: Any, function: Callable[[Any], Any], width: int | None = None) -> Any:
     """Return ``function(rows)`` of all rows of X, of the given width or a number per row."""
     if is_dask(X):
         X = X.rechunk({1: -1})
@@ -100,14 +111,10 @@ def fingerprint_rows(X: Any) -> str:
 
 
 def place_results(estimator: Any, X: Any) -> None:
-    """Put the fitted arrays where X lives, in its type."""
+    """Put the fitted arrays where X is, in its type."""
     for name in PLACED:
-        if hasattr(estimator, name):
-            setattr(estimator, name, placed(getattr(estimator, name), X))
-
-
-def placed(value: Any, X: Any) -> Any:
-    """Return an array, or the two factors of one, where X lives."""
-    if isinstance(value, tuple):
-        return LowRank(*(like(factor, X) for factor in value))
-    return like(value, X)
+        value = getattr(estimator, name, None)
+        if isinstance(value, tuple):
+            setattr(estimator, name, LowRank(*(like(factor, X) for factor in value)))
+        elif value is not None:
+            setattr(estimator, name, like(value, X))

@@ -1,19 +1,18 @@
-"""What the estimators of arrays with three axes or more share."""
+"""What the estimators of arrays with noise on every axis share."""
 
 import warnings
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mnpca._typing import FloatArray
 from mnpca.estimators._edges import NetworksMixin
 from mnpca.estimators._files import ReportingEstimator
-from mnpca.estimators._input import check_values, without_marks
+from mnpca.estimators._input import check_values, missing_as_nan, representable
 from mnpca.solvers.progress import Report, State, negated
 from mnpca.solvers.tensor.fit import TensorFit
 
@@ -21,20 +20,15 @@ from mnpca.solvers.tensor.fit import TensorFit
 class AxesEstimator(ReportingEstimator, NetworksMixin, TransformerMixin, BaseEstimator):
     """An estimator whose data have one noise precision per axis.
 
-    A subclass has ``_estimate(data, report, resume)``, which returns a `TensorFit`, and
-    ``_store_fit(fit)``.
+    A subclass has ``_estimate(data, **options)``, which returns a `TensorFit`;
+    ``_store_fit(fit, precisions)``, with the precision matrices of all axes; and
+    ``_project(centered)``, which returns scores.
     """
 
+    center: bool
     max_iter: int
     tol: float
     verbose: int
-
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        "center": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "verbose": ["verbose"],
-    }
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -56,17 +50,35 @@ class AxesEstimator(ReportingEstimator, NetworksMixin, TransformerMixin, BaseEst
         return X, X
 
     def _fit(self, training: FloatArray, report: Report, resume: State | None) -> None:
-        data = training.astype(np.float64, copy=False)
-        fit = self._estimate(data, report=negated(report), resume=resume)
-        self.shape_ = data.shape
-        self._store_fit(fit)
-        self._store_progress(fit)
+        fit: TensorFit = self._estimate(
+            training.astype(np.float64, copy=False),
+            center=self.center,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            report=negated(report),
+            resume=resume,
+        )
+        self.shape_ = training.shape
+        self.mean_ = np.zeros(self.shape_[1:]) if fit.signal.mean is None else fit.signal.mean
+        self._store_fit(fit, [sp.csr_array(side.precision) for side in fit.noise])
+        self.objective_history_ = np.array([-entry[2] for entry in fit.history])
+        self.n_iter_ = len(fit.history)
+        self.converged_ = fit.converged
+        if not fit.converged:
+            change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
+            warnings.warn(
+                f"{type(self).__name__} did not settle in {self.n_iter_} iterations: the last one "
+                f"of the best stage changed the signal by {change:.0%} of its size. Use lower "
+                'ranks, noise="diagonal", or a larger max_iter or tol.',
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _validate_array(self, X: Any, *, reset: bool) -> FloatArray:
         """Return X as a finite float array with two axes or more."""
         X = validate_data(
             self,
-            without_marks(X),
+            missing_as_nan(X),
             reset=reset,
             allow_nd=True,
             dtype=[np.float64, np.float32],
@@ -84,17 +96,8 @@ class AxesEstimator(ReportingEstimator, NetworksMixin, TransformerMixin, BaseEst
             )
         return X
 
-    def _store_progress(self, fit: TensorFit) -> None:
-        """Set what every fit tells of how it went, and warn where it did not settle."""
-        self.objective_history_ = np.array([-entry[2] for entry in fit.history])
-        self.n_iter_ = len(fit.history)
-        self.converged_ = fit.converged
-        if not fit.converged:
-            change = [entry[3] for entry in fit.history if entry[0] == fit.chosen][-1]
-            warnings.warn(
-                f"{type(self).__name__} did not settle in {self.n_iter_} iterations: the last one "
-                f"of the best stage changed the signal by {change:.0%} of its size. Use lower "
-                'ranks, noise="diagonal", or a larger max_iter or tol.',
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _scores(self, X: Any) -> FloatArray:
+        """Check slices of the first axis and return their scores."""
+        check_is_fitted(self)
+        X = self._validate_array(X, reset=False)
+        return representable(X.dtype, self._project, X - self.mean_)

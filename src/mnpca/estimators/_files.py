@@ -1,4 +1,4 @@
-"""Fits that report and can be resumed, and the files of fits: checkpoints and models."""
+"""What a fit leaves on disk: the model, and checkpoints from which it can be resumed."""
 
 import contextlib
 import inspect
@@ -16,8 +16,7 @@ from mnpca._typing import PathLike
 from mnpca.engines import reads_in_blocks
 from mnpca.engines.arrays import is_foreign_array, on_host
 from mnpca.estimators._array_api import fingerprint_rows
-from mnpca.estimators._docs import SHARED_DOCS
-from mnpca.estimators._meaning import check_meaning
+from mnpca.estimators._shared import SHARED_DOCS
 from mnpca.persistence import (
     ModelFileError,
     fingerprint,
@@ -28,47 +27,26 @@ from mnpca.persistence import (
 )
 from mnpca.solvers.progress import Progress, Report, State
 
-MATRIX_MODELS = (
+#: The classes that a model file may name; nothing else is ever looked up.
+MODELS = (
+    "DimensionFoldingPCA",
     "GeneralizedPCA",
     "LikelihoodMNPCA",
     "MNPCA",
     "SparsePrecision",
+    "TensorMNPCA",
     "WassersteinMNPCA",
 )
-ARRAY_MODELS = ("DimensionFoldingPCA", "TensorMNPCA")
-MODELS = MATRIX_MODELS + ARRAY_MODELS
-"""The classes a model file may name; nothing else is ever looked up."""
-_CLASSES: dict[str, type[Any]] = {}
-#: Names in files of version 0.1.0 as written before its release, and what they are called now.
-RENAMED = {"TensorMNPCA": {"rank": "n_components", "rank_": "n_components_"}}
-#: Attributes of models with a parameter ``missing`` that such files may lack.
-ADDED = (
-    "missing_",
-    "completed_",
-    "completed_std_",
-    "row_coef_",
-    "col_coef_",
-    "row_covariates_",
-    "row_covariates_mean_",
-    "col_covariates_",
-)
-#: Parameters of such files that never had an effect.
-DROPPED = dict.fromkeys(
-    ("DimensionFoldingPCA", "LikelihoodMNPCA", "SparsePrecision", "WassersteinMNPCA"),
-    ("random_state",),
-)
-# A checkpoint is written when the fit has run 20 times as long as the last one took to write
-# since then, so checkpoints cost at most 5% of the time, and when 5% of the fit's time so far
-# (at most a minute) would be lost.
+#: A checkpoint is written once the fit has run, since the last one, 20 times as long as writing
+#: that took, so that checkpoints cost at most 5% of the time ...
 WRITE_SHARE = 20.0
-LOSS_SHARE = 0.05
-LONGEST_WAIT = 60.0
-
-# Parameters that change how a fit is run and not its result.
+#: ... and once 5% of the time so far, or a minute, would be lost.
+LOSS_SHARE, LONGEST_WAIT = 0.05, 60.0
+#: Parameters that change how a fit is run and not its result.
 FREE_PARAMS = ("n_jobs", "verbose")
-
-# Not the fault of a checkpoint: memory (RuntimeError on devices), files, warnings made errors.
-NOT_ITS_FAULT = (MemoryError, OSError, RuntimeError, Warning)
+#: What a false checkpoint does not cause: lack of memory (RuntimeError on devices), errors of
+#: files, warnings made errors.
+UNRELATED = (MemoryError, OSError, RuntimeError, Warning)
 
 
 class SaveMixin:
@@ -78,11 +56,9 @@ class SaveMixin:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__name__ in MODELS:
-            _CLASSES.setdefault(cls.__name__, cls)
-            cls.__doc__ = inspect.cleandoc(cls.__doc__ or "")
-            for name, text in SHARED_DOCS.items():
-                cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", textwrap.dedent(f"    {text}"))
+        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "")
+        for name, text in SHARED_DOCS.items():
+            cls.__doc__ = cls.__doc__.replace(f"{{{name}}}", textwrap.dedent(f"    {text}"))
 
     def save(self, path: PathLike) -> Self:
         """Write the fitted model to one file, without pickle; read it with `mnpca.load`.
@@ -103,85 +79,10 @@ class SaveMixin:
         if name not in MODELS:
             raise TypeError(f"{name} has no model file; save one of {', '.join(MODELS)}.")
         params = self.get_params(deep=False)
-        attributes = {
-            name: on_host(value) for name, value in vars(self).items() if name not in params
-        }
+        attributes = {key: on_host(each) for key, each in vars(self).items() if key not in params}
         content = {"class": name, "params": params, "attributes": attributes}
         write_document(path, "model", __version__, content)
         return self
-
-
-def load(path: PathLike) -> Any:
-    """Read a fitted model that `save` wrote.
-
-    Nothing in the file is executed: it holds numbers, strings and arrays, and the class is one of
-    mnpca's estimators.
-
-    Parameters
-    ----------
-    path : path-like
-        A model file, of this version or an earlier one.
-
-    Returns
-    -------
-    estimator
-        With the parameters and fitted attributes it had.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is truncated, altered, foreign, or from a later version, or if its arrays do
-        not fit each other, are not finite, or are no precisions where they should be.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import mnpca
-    >>> from mnpca.datasets import make_paper_small
-    >>> model = mnpca.GeneralizedPCA(n_components=2).fit(make_paper_small(seed=0).Y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "model.mnpca")
-    ...     _ = model.save(path)
-    ...     again = mnpca.load(path)
-    >>> bool((again.components_ == model.components_).all())
-    True
-    """
-    content = read_document(path, "model")
-    name = os.fspath(path)
-    try:
-        kind, params, attributes = content["class"], content["params"], content["attributes"]
-        if kind not in MODELS:
-            raise ModelFileError(f"{kind!r} is not a model of this version")
-        model_class = _CLASSES[kind]
-        renamed, dropped = RENAMED.get(kind, {}), DROPPED.get(kind, ())
-        params, attributes = (
-            {renamed.get(name, name): value for name, value in each.items() if name not in dropped}
-            for each in (params, attributes)
-        )
-        _check_names(model_class, params, attributes)
-        model = model_class(**params)
-        if "missing" in inspect.signature(model_class).parameters:
-            attributes |= {name: None for name in ADDED if name not in attributes}
-        vars(model).update(attributes)
-        check_is_fitted(model)
-        check_meaning(model)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(
-            f"{name!r} cannot be read: it does not describe a fitted model ({error})."
-        ) from error
-    return model
-
-
-def _check_names(model_class: type, params: dict[str, Any], attributes: dict[str, Any]) -> None:
-    """Refuse names that would replace a method or that the constructor does not know."""
-    known = set(inspect.signature(model_class).parameters)
-    if unknown := set(params) - known:
-        raise ModelFileError(f"unknown parameters {sorted(map(str, unknown))}")
-    for name in attributes:
-        if not (isinstance(name, str) and name.isidentifier()):
-            raise ModelFileError(f"{name!r} is no attribute name")
-        if name.startswith("__") or hasattr(model_class, name) or name in known:
-            raise ModelFileError(f"attribute {name!r} would replace a part of the class")
 
 
 class CheckpointError(ValueError):
@@ -202,73 +103,6 @@ class CheckpointError(ValueError):
     ...         print("other data")
     other data
     """
-
-
-@contextlib.contextmanager
-def reported(
-    estimator: Any,
-    X: Any,
-    callback: Report | None = None,
-    checkpoint: PathLike | None = None,
-    resume_from: PathLike | None = None,
-) -> Iterator[tuple[Report, State | None]]:
-    """Turn the arguments of ``fit(X, callback=, checkpoint=, resume_from=)`` into a report.
-
-    An estimator's fit wraps its solver::
-
-        with reported(self, X, callback, checkpoint, resume_from) as (report, resume):
-            result = solver(X, ..., report=report, resume=resume)
-
-    where X is the validated data, `report` a `mnpca.solvers.progress.Report` and `resume` the
-    state to resume from, or None.
-    """
-    resume = writer = None
-    if checkpoint is not None or resume_from is not None:
-        identity = _fit_identity(estimator, X)
-        resume = None if resume_from is None else _read_checkpoint(resume_from, identity)
-        writer = None if checkpoint is None else CheckpointWriter(checkpoint, identity)
-    raised_here = []
-
-    def report(progress: Progress) -> None:
-        if estimator.verbose:
-            print(
-                f"[{type(estimator).__name__}] {progress.stage}, iteration {progress.iteration}: "
-                f"objective {progress.objective:.6f}"
-            )
-        try:
-            for listener in (writer, callback):
-                if listener is not None:
-                    listener(progress)
-        except Exception as error:
-            raised_here.append(error)
-            raise
-
-    try:
-        yield report, resume
-    except KeyboardInterrupt as interrupt:
-        if writer is not None:
-            _explain(interrupt, writer)
-        raise
-    except Exception as error:
-        # A solver trusts its state; with a senseless one NumPy and LAPACK raise anything.
-        if resume is None or isinstance(error, NOT_ITS_FAULT) or error in raised_here:
-            raise
-        raise ModelFileError(
-            f"The fit resumed from the checkpoint {os.fspath(resume_from or '')!r} failed "
-            f"({type(error).__name__}: {error}). If it succeeds without resume_from, the "
-            "checkpoint is altered or of another version of mnpca."
-        ) from error
-
-
-def _fit_identity(estimator: Any, X: Any) -> dict[str, Any]:
-    """Return what must agree between a checkpoint and the fit that is resumed from it."""
-    params = estimator.get_params(deep=False)
-    outside = is_foreign_array(X) or reads_in_blocks(X)
-    return {
-        "class": type(estimator).__name__,
-        "params": {n: fingerprint(v) for n, v in params.items() if n not in FREE_PARAMS},
-        "data": fingerprint_rows(X) if outside else fingerprint(X),
-    }
 
 
 class ReportingEstimator(SaveMixin):
@@ -300,7 +134,7 @@ class ReportingEstimator(SaveMixin):
         X : array-like of shape (n_samples, n_features)
             Data; with more axes for `TensorMNPCA`, several matrices for `DimensionFoldingPCA`. An
             array of torch, CuPy or another library of the array API standard is fitted
-            where it lives; fitted arrays and what `transform`, `inverse_transform` and `denoise`
+            on its device; fitted arrays and what `transform`, `inverse_transform` and `denoise`
             return then belong to its library and device. `MNPCA` and `LikelihoodMNPCA` also take
             several matrices, as an array with three axes or as a list. `MNPCA` reads a dask array,
             and a memory-mapped one with at least as many rows as columns, in blocks of rows: they
@@ -330,32 +164,81 @@ class ReportingEstimator(SaveMixin):
         return self
 
 
-class CheckpointWriter:
-    """A report that stores the solver's state in a file, seldom enough to cost little.
+@contextlib.contextmanager
+def reported(
+    estimator: Any,
+    X: Any,
+    callback: Report | None = None,
+    checkpoint: PathLike | None = None,
+    resume_from: PathLike | None = None,
+) -> Iterator[tuple[Report, State | None]]:
+    """Yield a report and a state to resume from, for the arguments of `ReportingEstimator.fit`.
 
-    `last` is the progress that the file holds. The file belongs to one fit at a time.
+    X is the validated data. The report prints, writes checkpoints and calls the callback.
     """
+    resume = writer = None
+    if checkpoint is not None or resume_from is not None:
+        identity = _fit_identity(estimator, X)
+        resume = None if resume_from is None else _read_checkpoint(resume_from, identity)
+        writer = None if checkpoint is None else CheckpointWriter(checkpoint, identity)
+    raised_here = []
 
-    def __init__(self, path: PathLike, identity: dict[str, Any]) -> None:
+    def report(progress: Progress) -> None:
+        if estimator.verbose:
+            print(
+                f"[{type(estimator).__name__}] {progress.stage}, iteration {progress.iteration}: "
+                f"objective {progress.objective:.6f}"
+            )
+        try:
+            for listener in (writer, callback):
+                if listener is not None:
+                    listener(progress)
+        except Exception as error:
+            raised_here.append(error)
+            raise
+
+    try:
+        yield report, resume
+    except KeyboardInterrupt as interrupt:
+        if writer is not None:
+            interrupt.add_note(writer.how_to_resume())
+        raise
+    except Exception as error:
+        # Solvers do not check the state; with a false one NumPy and LAPACK raise anything.
+        if resume is None or isinstance(error, UNRELATED) or error in raised_here:
+            raise
+        raise ModelFileError(
+            f"The fit resumed from the checkpoint {os.fspath(resume_from or '')!r} failed "
+            f"({type(error).__name__}: {error}). If it succeeds without resume_from, the "
+            "checkpoint is altered or of another version of mnpca."
+        ) from error
+
+
+class CheckpointWriter:
+    """A report that stores the solver's state in a file, seldom enough to cost little."""
+
+    def __init__(self, path: PathLike, identity: dict[str, str]) -> None:
         self.path = os.fspath(path)
-        self.last: Progress | None = None
         self._identity = identity
+        self._last: Progress | None = None  # what the file holds
         self._start = time.monotonic()
         self._written = -float("inf")
         self._cost = 0.0
-        _check_replaceable(self.path)
+        # A path that is not a regular file is refused when it is written.
+        replaceable = not os.path.isfile(path) or os.path.getsize(path) == 0
+        if not (replaceable or looks_like(path, "checkpoint")):
+            raise CheckpointError(
+                f"checkpoint={self.path!r} exists and is no checkpoint, so it is not written over. "
+                "Name another file, or remove that one."
+            )
         remove_leftovers(path)
 
     def __call__(self, progress: Progress) -> None:
         """Write a checkpoint if it is time for one."""
         now = time.monotonic()
         wait = max(WRITE_SHARE * self._cost, min(LOSS_SHARE * (now - self._start), LONGEST_WAIT))
-        if now - self._written >= wait:
-            self._write(progress)
-            self._written = time.monotonic()
-            self._cost = self._written - now
-
-    def _write(self, progress: Progress) -> None:
+        if now - self._written < wait:
+            return
         content = {
             "identity": self._identity,
             "stage": progress.stage,
@@ -363,65 +246,50 @@ class CheckpointWriter:
             "state": dict(progress.state()),
         }
         write_document(self.path, "checkpoint", __version__, content)
-        self.last = progress
+        self._last = progress
+        self._written = time.monotonic()
+        self._cost = self._written - now
+
+    def how_to_resume(self) -> str:
+        """Say what an interrupted fit has kept."""
+        if self._last is None:
+            return "The fit was interrupted before its first checkpoint."
+        return (
+            f"The fit was interrupted; its state at {self._last.stage!r}, iteration "
+            f"{self._last.iteration}, is kept. Resume with "
+            f"fit(X, checkpoint={self.path!r}, resume_from={self.path!r})."
+        )
 
 
-def _check_replaceable(path: str) -> None:
-    """Refuse to write a checkpoint over anything else, such as the data."""
-    if not os.path.isfile(path) or os.path.getsize(path) == 0 or looks_like(path, "checkpoint"):
-        return  # what is no file is refused when it is written
-    raise CheckpointError(
-        f"checkpoint={path!r} exists and is no checkpoint, so it is not written over. Name another "
-        "file, or remove that one."
-    )
+def _fit_identity(estimator: Any, X: Any) -> dict[str, str]:
+    """Return what must agree between a checkpoint and the fit that is resumed from it."""
+    params = estimator.get_params(deep=False)
+    outside = is_foreign_array(X) or reads_in_blocks(X)
+    return {
+        "class": type(estimator).__name__,
+        "data": fingerprint_rows(X) if outside else fingerprint(X),
+        **{f"parameter {n}": fingerprint(v) for n, v in params.items() if n not in FREE_PARAMS},
+    }
 
 
-def _read_checkpoint(path: PathLike, identity: dict[str, Any]) -> State:
+def _read_checkpoint(path: PathLike, identity: dict[str, str]) -> State:
     """Return the stored state after checking that it belongs to this very fit."""
     content = read_document(path, "checkpoint")
-    name = os.fspath(path)
+    name, state = os.fspath(path), content.get("state")
     stored: Any = content.get("identity")
-    state = content.get("state")
-    if not (_is_identity(stored) and isinstance(state, dict)):
+    texts = [*stored, *stored.values()] if isinstance(stored, dict) else [None]
+    if not (isinstance(state, dict) and all(isinstance(text, str) for text in texts)):
         raise ModelFileError(f"{name!r} cannot be read: it does not hold the state of a fit.")
-    if stored["class"] != identity["class"]:
-        raise CheckpointError(
-            f"The checkpoint {name!r} is of a {stored['class']}, this is a {identity['class']}. "
-            "Resume with the same estimator, or fit without resume_from."
-        )
-    theirs, ours = stored["params"], identity["params"]
-    different = sorted(key for key in theirs | ours if theirs.get(key) != ours.get(key))
-    if different:
-        raise CheckpointError(
-            f"The checkpoint {name!r} was made with other parameters: {', '.join(different)}. "
-            "Resume with the same parameters, or fit without resume_from."
-        )
-    if stored["data"] != identity["data"]:
-        raise CheckpointError(
-            f"The checkpoint {name!r} was made on other data (X differs). "
-            "Resume with the same X, or fit without resume_from."
-        )
-    return state
-
-
-def _is_identity(stored: Any) -> bool:
-    """Whether a value from a file has the form of `_fit_identity`."""
-    if not (isinstance(stored, dict) and stored.keys() == {"class", "params", "data"}):
-        return False
-    params = stored["params"]
-    if not isinstance(params, dict):
-        return False
-    texts = (stored["class"], stored["data"], *params, *params.values())
-    return all(isinstance(text, str) for text in texts)
-
-
-def _explain(interrupt: KeyboardInterrupt, writer: "CheckpointWriter") -> None:
-    """Add to the interrupt what was kept and how to resume."""
-    if writer.last is None:
-        interrupt.add_note("The fit was interrupted before its first checkpoint.")
-        return
-    interrupt.add_note(
-        f"The fit was interrupted; its state at {writer.last.stage!r}, iteration "
-        f"{writer.last.iteration}, is kept. Resume with "
-        f"fit(X, checkpoint={writer.path!r}, resume_from={writer.path!r})."
+    different = sorted(key for key in stored | identity if stored.get(key) != identity.get(key))
+    if not different:
+        return state
+    if "class" in different:
+        what, same = f"is of a {stored.get('class')}, this is a {identity['class']}", "estimator"
+    elif different != ["data"]:
+        names = ", ".join(key.removeprefix("parameter ") for key in different if key != "data")
+        what, same = f"was made with other parameters: {names}", "parameters"
+    else:
+        what, same = "was made on other data (X differs)", "X"
+    raise CheckpointError(
+        f"The checkpoint {name!r} {what}. Resume with the same {same}, or fit without resume_from."
     )

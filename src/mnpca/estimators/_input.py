@@ -41,12 +41,12 @@ def training_matrix(estimator: Any, X: Any, accepts: Accepts) -> tuple[Any, int 
     """
     X, n_matrices = _stacked(estimator, X, accepts)
     names = None
-    if (accepts.foreign and is_foreign_array(X)) or _stays_outside_memory(X, accepts):
+    if (accepts.foreign and is_foreign_array(X)) or _is_read_in_blocks(X, accepts):
         X = _matrix_outside(estimator, X, reset=True)
         check_values(X)
     else:
         names = _sample_names(X)
-        X = without_marks(X, keep_sparse=accepts.sparse)
+        X = missing_as_nan(X, keep_sparse=accepts.sparse)
         # Rounding depends on the order in memory, and results should not.
         X = _validated(estimator, X, accepts, order="C", ensure_min_samples=2)
         check_values(_with_means(X) if accepts.missing and not sp.issparse(X) else X)
@@ -61,7 +61,7 @@ def checked_rows(estimator: Any, X: Any, accepts: Accepts) -> tuple[Any, int | N
     """Return rows to project or to score, checked, and the number of matrices."""
     check_is_fitted(estimator)
     X, n_matrices = _stacked(estimator, X, accepts)
-    X = without_marks(X, keep_sparse=accepts.sparse)
+    X = missing_as_nan(X, keep_sparse=accepts.sparse)
     if not (is_foreign_array(X) or reads_in_blocks(X)):
         return _validated(estimator, X, accepts, reset=False), n_matrices
     X = _matrix_outside(estimator, X, reset=False)
@@ -89,13 +89,11 @@ def _validated(estimator: Any, X: Any, accepts: Accepts, **options: Any) -> Any:
     return X
 
 
-def _stays_outside_memory(X: Any, accepts: Accepts) -> bool:
+def _is_read_in_blocks(X: Any, accepts: Accepts) -> bool:
     """Whether X is read in blocks; a mapped file with missing values is not."""
     if not (accepts.blocks and reads_in_blocks(X)):
         return False
-    if is_dask(X) or not accepts.missing:
-        return True
-    return not np.isnan(engine_for(X).extremes()).any()
+    return is_dask(X) or not accepts.missing or not np.isnan(engine_for(X).extremes()).any()
 
 
 def check_scores(estimator: Any, scores: Any) -> None:
@@ -106,6 +104,14 @@ def check_scores(estimator: Any, scores: Any) -> None:
             f"X has {scores.shape[-1]} scores a row, but {type(estimator).__name__} has "
             f"{n_components} components. Pass what transform returns."
         )
+
+
+def noise_structures(noise: Any, allowed: Sequence[str], n_axes: int, several: str) -> list[Any]:
+    """Return one noise structure per axis; `several` says in words how to give more than one."""
+    structures = [noise] * n_axes if isinstance(noise, str) else list(noise)
+    if len(structures) != n_axes or any(each not in allowed for each in structures):
+        raise ValueError(f"noise={noise!r} must be one of {allowed}, or {several}.")
+    return structures
 
 
 def seed_of(random_state: RandomState) -> int:
@@ -127,7 +133,7 @@ def representable(dtype: Any, compute: Callable[..., FloatArray], *arguments: An
     return values
 
 
-def without_marks(X: Any, *, keep_sparse: bool = False) -> Any:
+def missing_as_nan(X: Any, *, keep_sparse: bool = False) -> Any:
     """Return X with NaN for what its library marks as missing, and dense where it has to be.
 
     NumPy and scikit-learn read what lies below the mask of an array as if it had been observed.
@@ -140,20 +146,11 @@ def without_marks(X: Any, *, keep_sparse: bool = False) -> Any:
         raise TypeError("X is a LazyFrame, which holds no values yet; pass X.collect().")
     if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
         return X
-    dtypes = list(X.dtypes)
-    times = [name for name, dtype in zip(X.columns, dtypes, strict=True) if _is_time(dtype)]
-    if times:
-        raise ValueError(
-            f"X has {len(times)} column{'s' * (len(times) > 1)} of times or dates, the first "
-            f"{str(times[0])!r}; times are not measurements. Leave such columns out, for instance "
-            f"X.drop(columns=[{str(times[0])!r}]) in pandas, or turn them into numbers."
-        )
-    for j, (name, dtype) in enumerate(zip(X.columns, dtypes, strict=True)):
-        if not _is_number(dtype):
-            _refuse_text(X.iloc[:, j] if hasattr(X, "iloc") else X.to_series(j), str(name))
+    _check_columns(X)
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
         return X
+    dtypes = list(X.dtypes)
     if all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes):
         return X
     if keep_sparse and all(isinstance(dtype, pandas.SparseDtype) for dtype in dtypes):
@@ -164,32 +161,39 @@ def without_marks(X: Any, *, keep_sparse: bool = False) -> Any:
     return pandas.DataFrame(values, index=X.index, columns=X.columns)
 
 
-def _refuse_text(column: Any, name: str) -> None:
-    """Refuse a column of pandas or polars that holds text, by its name."""
-    column = column.drop_nulls() if hasattr(column, "drop_nulls") else column.dropna()
-    for cell in column.to_numpy():
-        try:
-            float(cell)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"could not convert string to float: {cell!r} in column {name!r}. Leave columns of "
-                f"text out, for instance X.drop(columns=[{name!r}]) in pandas, or turn them into "
-                "numbers."
-            ) from None
+def _check_columns(X: Any) -> None:
+    """Refuse columns of times or of text in a frame of pandas or polars, by name."""
+    kinds = list(zip(X.columns, map(_kind, X.dtypes), strict=True))
+    times = [str(name) for name, kind in kinds if kind == "time"]
+    if times:
+        raise ValueError(
+            f"X has {len(times)} column{'s' * (len(times) > 1)} of times or dates, the first "
+            f"{times[0]!r}; times are not measurements. Leave such columns out, for instance "
+            f"X.drop(columns=[{times[0]!r}]) in pandas, or turn them into numbers."
+        )
+    for j, (name, kind) in enumerate(kinds):
+        if kind == "number":
+            continue
+        column = X.iloc[:, j].dropna() if hasattr(X, "iloc") else X.to_series(j).drop_nulls()
+        for cell in column.to_numpy():
+            try:
+                float(cell)
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"could not convert string to float: {cell!r} in column {str(name)!r}. Leave "
+                    "columns of text out, for instance "
+                    f"X.drop(columns=[{str(name)!r}]) in pandas, or turn them into numbers."
+                ) from None
 
 
-def _is_number(dtype: Any) -> bool:
-    """Tell whether a column's type is one of numbers, in pandas or polars."""
-    numeric = getattr(dtype, "is_numeric", None)
-    return numeric() if numeric is not None else getattr(dtype, "kind", "O") in "fiubc"
-
-
-def _is_time(dtype: Any) -> bool:
-    """Whether a column's type is a time or a span of it, in pandas or polars."""
-    temporal = getattr(dtype, "is_temporal", None)
-    if temporal is not None:
-        return temporal()
-    return getattr(dtype, "kind", "") in "mM" or type(dtype).__name__ == "PeriodDtype"
+def _kind(dtype: Any) -> str:
+    """Tell whether a column of pandas or polars holds numbers, times or anything else."""
+    if hasattr(dtype, "is_temporal"):  # polars
+        return "time" if dtype.is_temporal() else "number" if dtype.is_numeric() else "other"
+    kind = getattr(dtype, "kind", "O")
+    if kind in "mM" or type(dtype).__name__ == "PeriodDtype":
+        return "time"
+    return "number" if kind in "fiubc" else "other"
 
 
 def _with_means(X: Any) -> FloatArray:
@@ -202,7 +206,7 @@ def _with_means(X: Any) -> FloatArray:
 
 
 def _matrix_outside(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Return a matrix that is no NumPy array in memory, where it is; it has no names."""
+    """Return a matrix that is not a NumPy array in memory, where it is; it has no names."""
     X = floating_matrix(X)
     n, p = X.shape
     if reset and (n < 2 or p < 1):
@@ -221,7 +225,14 @@ def floating_matrix(X: Any) -> Any:
             "as NumPy arrays only."
         )
     if is_dask(X):
-        return _with_known_chunks(X)
+        if np.isnan(X.shape).any():
+            raise ValueError(
+                "X has chunks of unknown length. Call X.compute_chunk_sizes() first, or make X "
+                "with to_dask_array(lengths=True)."
+            )
+        if X.dtype.kind not in "fiub":
+            raise ValueError(f"X must hold real numbers, not {X.dtype}. Use X.astype(float).")
+        return X if X.dtype.kind == "f" else X.astype(np.float64)
     if not is_foreign_array(X):
         return X
     xp = namespace(X)
@@ -232,18 +243,6 @@ def floating_matrix(X: Any) -> Any:
     if not xp.isdtype(X.dtype, "real floating"):
         return xp.astype(X, xp.float64)
     return X if X.dtype in (xp.float32, xp.float64) else xp.astype(X, xp.float32)
-
-
-def _with_known_chunks(X: Any) -> Any:
-    """Return a dask array whose number of rows is known and whose entries are real numbers."""
-    if np.isnan(X.shape).any():
-        raise ValueError(
-            "X has chunks of unknown length. Call X.compute_chunk_sizes() first, or make X with "
-            "to_dask_array(lengths=True)."
-        )
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"X must hold real numbers, not {X.dtype}. Use X.astype(float).")
-    return X if X.dtype.kind == "f" else X.astype(np.float64)
 
 
 def _sample_names(X: Any) -> Any:
@@ -295,19 +294,20 @@ def unstack(rows: Any, n_matrices: int | None) -> Any:
     """Give rows of several matrices, one under the other, their first axis back (None: one)."""
     if n_matrices is None:
         return rows
-    # Without components there are no entries, and -1 would be any number.
+    # Without components there are no entries, and NumPy could not infer a length from -1.
     return rows.reshape(n_matrices, len(rows) // n_matrices, *rows.shape[1:])
 
 
-def check_output(estimator: Any) -> None:
-    """Refuse a data frame of the scores of several matrices, which `set_output` may ask for."""
+def unstacked_scores(estimator: Any, scores: Any, n_matrices: int | None) -> Any:
+    """As `unstack`; scores of several matrices cannot be the table that `set_output` may want."""
     chosen = getattr(estimator, "_sklearn_output_config", {})
     kind = chosen.get("transform") or get_config()["transform_output"]
-    if kind != "default":
+    if n_matrices is not None and kind != "default":
         raise ValueError(
             f"The scores of several matrices have three axes, which no {kind} table has. Transform "
             'the matrices one by one, or use set_output(transform="default").'
         )
+    return unstack(scores, n_matrices)
 
 
 def _stacked(estimator: Any, X: Any, accepts: Accepts) -> tuple[Any, int | None]:
@@ -331,24 +331,18 @@ def stack(X: Any) -> tuple[Any, int | None]:
     if _is_list_of_matrices(X):
         _check_alike(X)
         if hasattr(X[0], "columns"):  # frames stay frames, so that their names are checked
-            return _concatenated(X), len(X)
-        X = np.stack([np.asarray(without_marks(matrix)) for matrix in X])
+            # The library of the frames (pandas or polars) has `concat`.
+            joined = sys.modules[type(X[0]).__module__.partition(".")[0]].concat(list(X))
+            # Row numbers are not names.
+            numbered = hasattr(X[0], "index") and _sample_names(X[0]) is None
+            return joined.reset_index(drop=True) if numbered else joined, len(X)
+        X = np.stack([np.asarray(missing_as_nan(matrix)) for matrix in X])
     if getattr(X, "ndim", None) != 3:
         return X, None
-    X = np.asarray(without_marks(X))
+    X = np.asarray(missing_as_nan(X))
     if 0 in X.shape:
         raise ValueError(f"X holds no entries: its shape is {X.shape}.")
     return X.reshape(-1, X.shape[2]), X.shape[0]
-
-
-def _concatenated(frames: Sequence[Any]) -> Any:
-    """Join data frames with the library they come from (pandas and polars have `concat`)."""
-    library = sys.modules[type(frames[0]).__module__.partition(".")[0]]
-    joined = library.concat(list(frames))
-    index = getattr(frames[0], "index", None)
-    if index is not None and list(index) == list(range(len(index))):
-        return joined.reset_index(drop=True)  # row numbers are no names
-    return joined
 
 
 def _is_list_of_matrices(X: Any) -> bool:
@@ -358,7 +352,8 @@ def _is_list_of_matrices(X: Any) -> bool:
 def _check_alike(matrices: Sequence[Any]) -> None:
     if any(sp.issparse(matrix) for matrix in matrices):
         raise TypeError("Several matrices must be dense: use matrix.toarray() for each.")
-    if len({hasattr(matrix, "columns") for matrix in matrices}) > 1:
+    are_frames = {hasattr(matrix, "columns") for matrix in matrices}
+    if len(are_frames) > 1:
         raise TypeError("The matrices of X must all be data frames, or all be arrays.")
     shapes = sorted({np.shape(matrix) for matrix in matrices})
     if len(shapes) > 1:
@@ -366,9 +361,8 @@ def _check_alike(matrices: Sequence[Any]) -> None:
             f"The matrices of X differ in shape ({shapes[0]} and {shapes[1]}); they share their "
             "noise networks, so all need the same rows and columns. Cut them to what they share."
         )
-    for name in ("columns", "index"):
-        frames = [matrix for matrix in matrices if hasattr(matrix, "columns")]
-        labels = [list(getattr(frame, name)) for frame in frames if hasattr(frame, name)]
+    for name in ("columns", "index") if are_frames == {True} else ():
+        labels = [list(getattr(frame, name)) for frame in matrices if hasattr(frame, name)]
         if any(label != labels[0] for label in labels):
             raise ValueError(
                 f"The matrices of X differ in their {name}; all need the same, in the same order. "

@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
-from mnpca.estimators._incomplete import NoiseEstimator
+from mnpca.estimators._base import NoiseEstimator
+from mnpca.estimators._incomplete import store_outcome
 from mnpca.model.sparse_data import centered
 from mnpca.selection.rank import choose_rank
 from mnpca.solvers.missing import Incomplete
@@ -32,12 +31,6 @@ class PaperEstimator(NoiseEstimator):
     _solver: Callable[..., Solve]
     _unconverged: Callable[[], str]
 
-    _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **NoiseEstimator._parameter_constraints,
-        "center": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
     def _estimate(
         self, X: Any, problem: Incomplete | None, report: Report, resume: State | None
     ) -> None:
@@ -58,7 +51,7 @@ class PaperEstimator(NoiseEstimator):
                 report=report,
                 resume=resume,
             )
-            self._store_incomplete(X, fit.outcome)
+            store_outcome(self, X, fit.outcome)
             X, solution, mean, signal = fit.data, fit.solution, fit.mean, fit.signal
         self.objective_history_ = np.array(solution.history)
         self.n_iter_ = len(solution.history) - 1

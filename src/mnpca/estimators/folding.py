@@ -5,13 +5,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca._typing import FloatArray
 from mnpca.estimators._axes import AxesEstimator
-from mnpca.estimators._input import representable, stack, unstack
+from mnpca.estimators._input import stack, unstack
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.solvers.tensor.fit import TensorFit, fit_tensor
 
 
@@ -49,7 +49,7 @@ class DimensionFoldingPCA(AxesEstimator):
         M, zeros without `center`.
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0``.
-    {axes_end}
+    {axes}
 
     References
     ----------
@@ -80,7 +80,7 @@ class DimensionFoldingPCA(AxesEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **AxesEstimator._parameter_constraints,
+        **CONSTRAINTS,
         "n_row_components": [Interval(Integral, 1, None, closed="left")],
         "n_col_components": [Interval(Integral, 1, None, closed="left")],
         "noise": [StrOptions({"graph", "diagonal", "identity"})],
@@ -92,33 +92,16 @@ class DimensionFoldingPCA(AxesEstimator):
         return tags
 
     def _validate_array(self, X: Any, *, reset: bool) -> FloatArray:
-        return super()._validate_array(_matrices(X), reset=reset)
+        rows, n_matrices = stack(X)
+        if n_matrices is None:
+            raise ValueError(
+                "X must be several matrices: an array of shape (n_matrices, n_rows, n_columns) or "
+                f"a list of matrices; got {np.ndim(X)} axes. For one matrix use MNPCA."
+            )
+        return super()._validate_array(unstack(np.asarray(rows), n_matrices), reset=reset)
 
-    def _estimate(self, data: FloatArray, **progress: Any) -> TensorFit:
-        structures: list[Any] = ["unit", self.noise, self.noise]
-        return fit_tensor(
-            data,
-            self._ranks(data.shape),
-            structures,
-            center=self.center,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            **progress,
-        )
-
-    def _store_fit(self, fit: TensorFit) -> None:
-        signal = fit.signal
-        self.cores_ = signal.core
-        _, row_factor, col_factor = signal.factors
-        assert row_factor is not None
-        assert col_factor is not None
-        self.row_components_, self.col_components_ = row_factor.T, col_factor.T
-        self.mean_ = np.zeros(self.shape_[1:]) if signal.mean is None else signal.mean
-        self.row_precision_ = sp.csr_array(fit.noise[1].precision)
-        self.col_precision_ = sp.csr_array(fit.noise[2].precision)
-
-    def _ranks(self, shape: tuple[int, ...]) -> list[int | None]:
-        n_matrices, n, p = shape
+    def _estimate(self, data: FloatArray, **options: Any) -> TensorFit:
+        n_matrices, n, p = data.shape
         asked = (self.n_row_components, self.n_col_components)
         most = (min(n, n_matrices * asked[1]), min(p, n_matrices * asked[0]))
         for name, rank, bound in zip(("row", "col"), asked, most, strict=True):
@@ -127,7 +110,14 @@ class DimensionFoldingPCA(AxesEstimator):
                     f"n_{name}_components={rank} is more than {n_matrices} matrices of {n} x {p} "
                     f"have. Use at most {bound}."
                 )
-        return [None, *asked]
+        structures: list[Any] = ["unit", self.noise, self.noise]
+        return fit_tensor(data, [None, *asked], structures, **options)
+
+    def _store_fit(self, fit: TensorFit, precisions: list[Any]) -> None:
+        self.cores_ = fit.signal.core
+        row_factor, col_factor = (np.asarray(factor) for factor in fit.signal.factors[1:])
+        self.row_components_, self.col_components_ = row_factor.T, col_factor.T
+        self.row_precision_, self.col_precision_ = precisions[1:]
 
     def transform(self, X: Any) -> FloatArray:
         """Return the small matrices ``Z_i = X'A (Y_i - M) B W``, by generalized least squares.
@@ -141,11 +131,11 @@ class DimensionFoldingPCA(AxesEstimator):
         -------
         ndarray of shape (n_matrices, n_row_components, n_col_components)
         """
-        check_is_fitted(self)
-        X = self._validate_array(X, reset=False)
+        return self._scores(X)
+
+    def _project(self, centered: FloatArray) -> FloatArray:
         left = self.row_components_ @ self.row_precision_
-        right = self.col_precision_ @ self.col_components_.T
-        return representable(X.dtype, lambda centered: left @ centered @ right, X - self.mean_)
+        return left @ centered @ (self.col_precision_ @ self.col_components_.T)
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """Return the matrices ``M + X Z_i W'`` that have the given small matrices Z_i."""
@@ -164,14 +154,3 @@ class DimensionFoldingPCA(AxesEstimator):
         """Return the estimated signal of the training matrices, mean included."""
         check_is_fitted(self)
         return self.inverse_transform(self.cores_)
-
-
-def _matrices(X: Any) -> Any:
-    """Return several matrices as an array with three axes."""
-    rows, n_matrices = stack(X)
-    if n_matrices is None:
-        raise ValueError(
-            "X must be several matrices: an array of shape (n_matrices, n_rows, n_columns) or a "
-            f"list of matrices; got {np.ndim(X)} axes. For one matrix use MNPCA."
-        )
-    return unstack(np.asarray(rows), n_matrices)

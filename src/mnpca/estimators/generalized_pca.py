@@ -17,18 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from mnpca._typing import RandomState
 from mnpca.estimators._base import MatrixNormalEstimator
 from mnpca.estimators._input import Accepts, seed_of
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.model.gpca import DENSE_LIMIT, DEPTH, OVERSAMPLING, GpcaSolver, gpca
 from mnpca.model.metric import Metric, as_metric, laplacian_metric, smooth_metric
 from mnpca.model.sparse_data import centered
 from mnpca.selection.rank import choose_rank
 
-_METRIC = [
-    None,
-    "array-like",
-    "sparse matrix",
-    LinearOperator,
-    StrOptions({"laplacian", "smooth"}),
-]
+_METRIC = [None, "array-like", "sparse matrix", LinearOperator, StrOptions({"laplacian", "smooth"})]
 
 
 @dataclass(eq=False, repr=False)
@@ -84,10 +79,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
         The metrics.
     {explained}
     {row_distribution}
-    n_iter_ : int
-        Iterations made.
-    converged_ : bool
-        Whether the solver reached `tol`.
+    {convergence}
     {names}
 
     References
@@ -121,6 +113,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **CONSTRAINTS,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
@@ -129,12 +122,8 @@ class GeneralizedPCA(MatrixNormalEstimator):
         ],
         "row_metric": _METRIC,
         "col_metric": _METRIC,
-        "center": ["boolean"],
         "solver": [StrOptions({"auto", "factor", "krylov", "power"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     @property
@@ -158,21 +147,21 @@ class GeneralizedPCA(MatrixNormalEstimator):
         self
         """
         X = self._training_matrix(X)
-        n, p = X.shape
         share = self.n_components if isinstance(self.n_components, float) else None
         data, mean = centered(X, self.center)
         rank = choose_rank(None if share else self.n_components, data)
-        row_metric = as_metric(_made_from(X, self.row_metric), n, "row_metric")
-        col_metric = as_metric(_made_from(X.T, self.col_metric), p, "col_metric")
-        solver = self._choose_solver(X, rank, row_metric, col_metric)
+        metrics = (
+            as_metric(_made_from(X, self.row_metric), X.shape[0], "row_metric"),
+            as_metric(_made_from(X.T, self.col_metric), X.shape[1], "col_metric"),
+        )
+        solver = self._choose_solver(X, rank, metrics)
         if solver != "factor":
-            row_metric.check()
-            col_metric.check()
+            for metric in metrics:
+                metric.check()
         parts = gpca(
             data,
             rank,
-            row_metric,
-            col_metric,
+            *metrics,
             solver=solver,
             tol=self.tol,
             max_iter=self.max_iter,
@@ -181,23 +170,32 @@ class GeneralizedPCA(MatrixNormalEstimator):
         if share:
             parts = parts.leading(share)
         self.n_iter_, self.converged_ = parts.n_iter, parts.converged
-        self._report_end(solver)
+        if self.verbose:
+            print(f"[{type(self).__name__}] {solver}: {self.n_iter_} iterations")
+        if not self.converged_:
+            warnings.warn(
+                f'GeneralizedPCA(solver="{solver}") did not reach tol={self.tol:g} in '
+                f"max_iter={self.max_iter} iterations. Increase max_iter or tol, or use "
+                'solver="factor" with a dense X.',
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self._store_fit(
             X,
             mean=mean,
             low_rank=parts.low_rank(),
             components=parts.right.T,
             singular_values=parts.singular_values,
-            row_precision=row_metric.stored(),
-            col_precision=col_metric.stored(),
+            row_precision=metrics[0].stored(),
+            col_precision=metrics[1].stored(),
         )
         return self
 
     def score_samples(self, X: Any) -> Any:
         """Log-likelihood of each row, taken as a new one.
 
-        Needs a positive definite `col_metric` that is not a LinearOperator: others are no inverse
-        covariance.
+        Needs a positive definite `col_metric` that is not a LinearOperator: others are not inverse
+        covariances.
 
         Returns
         -------
@@ -212,11 +210,7 @@ class GeneralizedPCA(MatrixNormalEstimator):
             "metric or an operator is no inverse covariance."
         )
 
-    def _choose_solver(
-        self, X: Any, rank: int, row_metric: Metric, col_metric: Metric
-    ) -> GpcaSolver:
-        small = max(X.shape) <= (DEPTH + 1) * (rank + OVERSAMPLING)  # no larger than Krylov's basis
-        operators = row_metric.is_operator or col_metric.is_operator
+    def _choose_solver(self, X: Any, rank: int, metrics: tuple[Metric, Metric]) -> GpcaSolver:
         if self.solver == "factor" and sp.issparse(X):
             raise ValueError(
                 'solver="factor" would make the sparse X dense; use "auto", or X.toarray().'
@@ -224,19 +218,10 @@ class GeneralizedPCA(MatrixNormalEstimator):
         if self.solver != "auto":
             return cast(GpcaSolver, self.solver)
         few = rank <= min(X.shape) // 10 and min(X.shape) > DENSE_LIMIT
-        return "krylov" if operators or few or (sp.issparse(X) and not small) else "factor"
-
-    def _report_end(self, solver: str) -> None:
-        if self.verbose:
-            print(f"[{type(self).__name__}] {solver}: {self.n_iter_} iterations")
-        if not self.converged_:
-            warnings.warn(
-                f'GeneralizedPCA(solver="{solver}") did not reach tol={self.tol:g} in '
-                f"max_iter={self.max_iter} iterations. Increase max_iter or tol, or use "
-                'solver="factor" with a dense X.',
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        # A sparse X no larger than Krylov's basis may become dense.
+        large = sp.issparse(X) and max(X.shape) > (DEPTH + 1) * (rank + OVERSAMPLING)
+        operators = any(metric.is_operator for metric in metrics)
+        return "krylov" if operators or few or large else "factor"
 
 
 def _made_from(items: Any, metric: Any) -> Any:

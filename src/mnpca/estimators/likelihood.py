@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mnpca.estimators._input import Accepts
 from mnpca.estimators._paper import PaperEstimator
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.selection.penalty import RULES, choose_penalties
 from mnpca.solvers.likelihood.blocks import LowRankStep
 from mnpca.solvers.likelihood.fit import Start, fit_likelihood, identified
@@ -78,8 +79,7 @@ class LikelihoodMNPCA(PaperEstimator):
 
     Attributes
     ----------
-    {components}
-    {low_rank}
+    {paper}
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0``.
     alpha_row_, alpha_col_ : float or ndarray
@@ -91,13 +91,6 @@ class LikelihoodMNPCA(PaperEstimator):
         ``n_edges``, and ``best``), or None where the penalty was given.
     objective_history_ : ndarray
         Objective, of X divided by `unit_`, at the start and after every iteration; it never rises.
-    n_iter_ : int
-        Iterations made.
-    converged_ : bool
-        Whether the objective settled within `max_iter` iterations.
-    {explained}
-    {incomplete}
-    {row_distribution}
     {several}
     {names}
 
@@ -132,7 +125,7 @@ class LikelihoodMNPCA(PaperEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **PaperEstimator._parameter_constraints,
+        **CONSTRAINTS,
         "n_components": [Interval(Integral, 0, None, closed="left"), StrOptions({"paper"})],
         "alpha_row": _ALPHA,
         "alpha_col": _ALPHA,
@@ -141,7 +134,6 @@ class LikelihoodMNPCA(PaperEstimator):
         "ridge": [Interval(Real, 0, None, closed="left")],
         "start": [StrOptions({"best", "svd", "scales"})],
         "low_rank_step": [StrOptions({"als", "closed"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
     @property
@@ -161,8 +153,8 @@ class LikelihoodMNPCA(PaperEstimator):
         )
         self.alpha_row_, self.alpha_col_ = chosen.penalty.row, chosen.penalty.col
         self.unit_ = unit = chosen.unit
-        paths = (None if path is None else Bunch(**path) for path in chosen.paths)
-        self.selection_ = Bunch(**dict(zip(("row", "col"), paths, strict=True)))
+        row, col = (None if path is None else Bunch(**path) for path in chosen.paths)
+        self.selection_ = Bunch(row=row, col=col)
 
         def solve(data: Any, report: Report, resume: State | None) -> Solution:
             fit = fit_likelihood(

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import KW_ONLY, asdict, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,20 @@ from mnpca._typing import RandomState
 from mnpca.engines import engine_for, is_dask, reads_in_blocks
 from mnpca.engines.arrays import namespace
 from mnpca.engines.threads import worker_threads
+from mnpca.estimators._base import NoiseEstimator
 from mnpca.estimators._edges import EdgesMixin, stored
-from mnpca.estimators._incomplete import NoiseEstimator
-from mnpca.estimators._input import Accepts, seed_of
+from mnpca.estimators._incomplete import store_outcome
+from mnpca.estimators._input import Accepts, noise_structures, seed_of
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.model.low_rank import LowRank
 from mnpca.model.rows import RowModel, with_row_scales
-from mnpca.model.whiteness import ModelCheckWarning, whiteness
+from mnpca.model.whiteness import ModelCheckWarning
 from mnpca.noise.edges import EdgeTests
-from mnpca.selection.choose_model import ChosenModel, choose_model
-from mnpca.selection.explain import advice, describe_noise, describe_priors, explain_rank
+from mnpca.selection.choose_model import ChosenModel, check_residual, choose_model, explain
 from mnpca.selection.incomplete import choose_incomplete_model
 from mnpca.solvers.missing import Incomplete
 from mnpca.solvers.mnpca.edge_tests import edge_tests
-from mnpca.solvers.mnpca.low_rank_step import Center, noise_edge
+from mnpca.solvers.mnpca.low_rank_step import Center
 from mnpca.solvers.mnpca.priors import PriorChoice
 from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.progress import Report, State, negated
@@ -118,11 +119,11 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     priors_ : dict
         For ``"rows"`` and ``"columns"``: the ``family`` of the learned prior ("gaussian", "scales"
         or "groups"), ``groups`` (probability of every group for every row or column, None
-        where there are no groups that can be told apart) and ``zero`` (probability that a row or
+        where no groups can be distinguished) and ``zero`` (probability that a row or
         column has next to no part in the signal, less than a fifth of the usual; None where no
         part of the prior is that small).
     choice_ : str
-        Why the model has so many components, and what its noise was compared with.
+        Why the model has this number of components, and what its noise was compared with.
     outliers_ : ndarray of bool of shape (n_samples, n_features) or None
         The entries that ``robust=True`` left out, with a first axis for several matrices.
     model_check_ : dict
@@ -196,7 +197,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **NoiseEstimator._parameter_constraints,
+        **CONSTRAINTS,
         "n_components": [
             Interval(Integral, 0, None, closed="left"),
             Interval(RealNotInt, 0, 1, closed="neither"),
@@ -206,15 +207,12 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         "center": ["boolean", StrOptions({"auto"})],
         "prior": [StrOptions({"auto", "gaussian", "mixture"})],
         "robust": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Options(Integral, {-1}), None],
     }
 
     @property
     def _accepts(self) -> Accepts:
-        # Outliers are told by comparison with all other entries, so robust fits need all of them.
+        # An outlier is found by comparison with all other entries, so robust fits need them dense.
         return Accepts(
             sparse=not self.robust,
             several=True,
@@ -239,21 +237,16 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             prior=self.prior,
         )
         n_components = self._rank(X.shape, incomplete=problem is not None)
-        options: dict[str, Any] = {
-            "robust": self.robust,
-            "report": negated(report),
-            "resume": resume,
-        }
-        self.predictions_ = None
+        options: Any = {"robust": self.robust, "report": negated(report), "resume": resume}
+        self.predictions_: list[dict[str, Any]] | None = None
         with worker_threads(None if self.n_jobs is None else effective_n_jobs(self.n_jobs)):
             if problem is None:
                 chosen = choose_model(X, n_components, settings, **options)
             else:
-                model = choose_incomplete_model(problem, n_components, settings, **options)
-                self._store_incomplete(X, model.outcome)
-                if model.predictions is not None:
-                    self.predictions_ = [each._asdict() for each in model.predictions]
-                chosen = model.chosen
+                chosen, outcome, self.predictions_ = choose_incomplete_model(
+                    problem, n_components, settings, **options
+                )
+                store_outcome(self, X, outcome)
             self.edge_tests_ = self._edge_tests(chosen)
         self.row_chunks_ = X.chunks[0] if is_dask(X) else None
         self._store_choice(chosen)
@@ -267,30 +260,18 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         return model
 
     def _store_choice(self, chosen: ChosenModel) -> None:
-        """Set the fitted attributes and tell what is not right with the fit."""
+        """Set the fitted attributes, and warn of what is not right with the fit."""
         fit, shown = chosen.fit, chosen.shown
         self.objective_history_ = np.array([-entry[2] for entry in fit.history])
         self.evidence_ = fit.evidence
         self.candidates_ = [asdict(candidate) for candidate in fit.candidates]
-        self.rank_path_ = None
-        if self.missing_ is None:
-            self.rank_path_ = [
-                {"n_components": rank, "evidence": value} for rank, value in fit.rank_path
-            ]
+        path = [{"n_components": rank, "evidence": value} for rank, value in fit.rank_path]
+        self.rank_path_ = path if self.missing_ is None else None
         self.n_signal_ = len(fit.singular_values)
-        self.noise_ = describe_noise(fit)
-        self.priors_ = describe_priors(fit)
-        shape = (fit.row_noise.size, fit.col_noise.size)
         asked = int(self.n_components) if isinstance(self.n_components, Integral) else None
-        self.choice_ = " ".join(
-            [
-                explain_rank(fit, noise_edge(shape), asked),
-                *(side["why"] for side in self.noise_.values()),
-            ]
-        )
+        self.noise_, self.priors_, self.choice_ = explain(chosen, asked)
         self.outliers_ = None if chosen.outliers is None else self._as_fitted(chosen.outliers)
-        change = fit.last_change
-        self.converged_ = fit.converged or change <= UNSETTLED * self.tol
+        self.converged_ = fit.converged or fit.last_change <= UNSETTLED * self.tol
         self.n_iter_ = fit.n_iter
         self.signal_variance_ = shown.signal_variance
         self.full_signal_: LowRank | None = None
@@ -306,32 +287,24 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             row_precision=fit.row_noise.base.precision,
             col_precision=fit.col_noise.precision,
         )
-        residual = whiteness(
-            chosen.data,
-            fit.mean,
-            fit.low_rank,
-            fit.row_noise.precision,
-            fit.col_noise.precision,
-            n_repeats=fit.row_noise.n_repeats,
-        )
-        self.model_check_ = {
-            **asdict(residual),
-            "white": residual.white,
-            "advice": advice(residual, chosen.structures),
-        }
-        self._warn_if_unsettled(change)
+        self.model_check_ = check_residual(chosen)
+        if not self.converged_:
+            simpler = 'fewer components, noise="diagonal"'
+            warnings.warn(
+                f"MNPCA did not settle in {self.n_iter_} iterations: the last one changed the "
+                f"signal or the noise level by {fit.last_change:.0%}. Use "
+                f"{simpler if 'graph' in chosen.structures else 'fewer components'}, or a larger "
+                "max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         if self.model_check_["white"] is False:
             warnings.warn(self.model_check_["advice"], ModelCheckWarning, stacklevel=4)
 
-    def _structures(self) -> tuple[Any, Any]:
+    def _structures(self) -> list[Any]:
         """Return the structures that are asked for on the side of the rows and of the columns."""
-        pair = (self.noise, self.noise) if isinstance(self.noise, str) else tuple(self.noise)
-        if len(pair) != 2 or any(each not in STRUCTURES for each in pair):
-            raise ValueError(
-                f"noise={self.noise!r} must be one of {STRUCTURES}, or a pair of these for rows "
-                "and columns."
-            )
-        return pair
+        several = "a pair of these for rows and columns"
+        return noise_structures(self.noise, STRUCTURES, 2, several)
 
     def _edge_tests(self, chosen: ChosenModel) -> dict[str, dict[str, Any]] | None:
         """Test the edges of a fit with networks to data in memory."""
@@ -345,7 +318,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         return dict(zip(("rows", "columns"), map(stored, tests), strict=True))
 
     def _rank(self, shape: tuple[int, ...], *, incomplete: bool) -> Any:
-        """Return the number of components; as many as columns would leave no noise."""
+        """Return the number of components, or their share; as many as columns leave no noise."""
         if self.n_components == "auto":
             return None
         if not isinstance(self.n_components, Integral):
@@ -355,12 +328,12 @@ class MNPCA(EdgesMixin, NoiseEstimator):
                     'complete data without covariates. Use a whole number, or "auto".'
                 )
             return float(self.n_components)
+        most = min(shape) - 1
         if self.n_components > min(shape):
             raise ValueError(
                 f"n_components={self.n_components} is more than a {shape[0]} x {shape[1]} matrix "
-                f'has. Use at most {min(shape) - 1}, or "auto".'
+                f'has. Use at most {most}, or "auto".'
             )
-        most = min(shape) - 1
         if self.n_components > most:
             warnings.warn(
                 f"n_components={self.n_components} would leave no noise to estimate in a "
@@ -370,19 +343,6 @@ class MNPCA(EdgesMixin, NoiseEstimator):
                 stacklevel=4,
             )
         return int(min(self.n_components, most))
-
-    def _warn_if_unsettled(self, change: float) -> None:
-        """Warn where the end of the iterations, not the data, decided the result."""
-        if not self.converged_:
-            graph = any(side["structure"] == "graph" for side in self.noise_.values())
-            simpler = 'fewer components, noise="diagonal"' if graph else "fewer components"
-            warnings.warn(
-                f"MNPCA did not settle in {self.n_iter_} iterations: the last one changed the "
-                f"signal or the noise level by {change:.0%}. Use {simpler}, or a larger max_iter "
-                "or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     def denoise(self, *, return_std: bool = False, all_components: bool = False) -> Any:
         """Return the posterior mean of the training signal, with standard errors on request.
@@ -407,7 +367,7 @@ class MNPCA(EdgesMixin, NoiseEstimator):
         variance: Any = self.signal_variance_
         if all_components and self.full_signal_ is not None:
             signal, variance = self.full_signal_, self.full_signal_variance_
-        mean = self._as_fitted(self._dense_signal(signal, lambda rows: rows + self.mean_))
+        mean = self._dense(signal, lambda rows: rows + self.mean_)
         if not return_std:
             return mean
 
@@ -415,4 +375,4 @@ class MNPCA(EdgesMixin, NoiseEstimator):
             xp = namespace(variance)
             return xp.sqrt(xp.clip(variance, 0.0, None))
 
-        return mean, self._as_fitted(self._dense_signal(variance, root))
+        return mean, self._dense(variance, root)

@@ -1,7 +1,7 @@
 """Sparse precision of samples, as a scikit-learn estimator."""
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from mnpca._typing import FloatArray
 from mnpca.estimators._edges import EdgesMixin, NetworksMixin, stored
 from mnpca.estimators._files import SaveMixin
 from mnpca.estimators._input import Accepts, checked_rows, representable, training_matrix
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.model.sparse import logdet
 from mnpca.noise.edges import score_edges
 from mnpca.precision import choose_penalty, sparse_precision
@@ -40,8 +41,8 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
     tol : float, default=1e-4
         Largest duality gap, divided by the number of features.
     max_iter : int, default=1000
-        Sweeps over the columns of a connected component of at most 100 features before dearer
-        second-order steps take over; the tolerance is the same.
+        Sweeps over the columns of a connected component of at most 100 features before
+        second-order steps, which cost more, take over; the tolerance is the same.
     verbose : int, default=0
         1 prints the penalties tried and the result.
 
@@ -65,10 +66,7 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
         The tests of the edges, which `edges` lists.
     n_iter_ : int
         Sweeps of the slowest connected component, at least 1.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray
-        Their names, if X has any.
+    {names}
 
     See Also
     --------
@@ -97,12 +95,9 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
+        **CONSTRAINTS,
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"bic", "ebic"})],
         "penalize_diagonal": ["boolean"],
-        "center": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -130,12 +125,15 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
             "tol": self.tol,
             "max_iter": self.max_iter,
         }
+        # What an earlier fit with a criterion left is forgotten.
         for name in ("alphas_", "criterion_"):
-            if hasattr(self, name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
         if isinstance(self.alpha, str):
             choice = choose_penalty(covariance, len(X), self.alpha, **options)
             self.alphas_, self.criterion_ = choice.alphas, choice.criterion
+            for alpha, value in zip(self.alphas_, self.criterion_, strict=False):
+                if self.verbose:
+                    print(f"[SparsePrecision] penalty {alpha:.4g}: {self.alpha} {value:.6f}")
             self.alpha_, result = choice.alpha, choice.result
         else:
             self.alpha_ = float(self.alpha)
@@ -145,25 +143,17 @@ class SparsePrecision(EdgesMixin, NetworksMixin, SaveMixin, BaseEstimator):
         self.objective_ = result.objective
         self.duality_gap_ = result.duality_gap
         self.n_iter_ = max(result.n_iter, 1)
-        n_observations = len(X) - 1 if self.center else len(X)
         no_signal = np.zeros((X.shape[1], 0))
-        tests = score_edges(centered.T, no_signal, self.precision_, n_observations)
+        tests = score_edges(centered.T, no_signal, self.precision_, len(X) - bool(self.center))
         self.edge_tests_ = {"columns": stored(tests)}
         if self.verbose:
-            self._print_result()
+            edges = (self.precision_.nnz - self.n_features_in_) // 2
+            print(
+                f"[SparsePrecision] penalty {self.alpha_:.4g}: {edges} edges, objective "
+                f"{self.objective_:.6f}, duality gap at most {self.duality_gap_:.1e} after "
+                f"{self.n_iter_} sweeps"
+            )
         return self
-
-    def _print_result(self) -> None:
-        """Print how the fit went."""
-        name = f"[{type(self).__name__}]"
-        if hasattr(self, "alphas_"):
-            for alpha, value in zip(self.alphas_, self.criterion_, strict=False):
-                print(f"{name} penalty {alpha:.4g}: {self.alpha} {value:.6f}")
-        edges = (self.precision_.nnz - self.n_features_in_) // 2
-        print(
-            f"{name} penalty {self.alpha_:.4g}: {edges} edges, objective {self.objective_:.6f}, "
-            f"duality gap at most {self.duality_gap_:.1e} after {self.n_iter_} sweeps"
-        )
 
     def score_samples(self, X: Any) -> FloatArray:
         """Log-likelihood of each row.

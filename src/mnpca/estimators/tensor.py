@@ -6,14 +6,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mnpca._typing import FloatArray, RandomState
 from mnpca.estimators._axes import AxesEstimator
-from mnpca.estimators._input import check_scores, representable, seed_of
+from mnpca.estimators._input import check_scores, noise_structures, seed_of
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.solvers.tensor.fit import TensorFit, fit_matrix, fit_tensor
 from mnpca.solvers.tensor.tucker import Tucker, mapped, unfold
 
@@ -65,7 +65,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         P_1, ..., P_K, scaled so that ``logdet P_k = 0`` for all but the last.
     n_components_ : tuple of int
         Components of every axis.
-    {axes_end}
+    {axes}
     n_features_in_ : int
         Length of the second axis.
 
@@ -92,28 +92,25 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **AxesEstimator._parameter_constraints,
+        **CONSTRAINTS,
         "n_components": [Interval(Integral, 0, None, closed="left"), list, tuple, np.ndarray],
         "noise": [StrOptions(set(STRUCTURES)), list, tuple],
-        "random_state": ["random_state"],
     }
 
-    def _estimate(self, data: FloatArray, **progress: Any) -> TensorFit:
-        ranks, structures = self._ranks(data.shape), self._structures(data.ndim)
-        options = {"center": self.center, "max_iter": self.max_iter, "tol": self.tol, **progress}
+    def _estimate(self, data: FloatArray, **options: Any) -> TensorFit:
+        ranks, several = self._ranks(data.shape), f"a list of {data.ndim} of these"
+        structures = noise_structures(self.noise, STRUCTURES, data.ndim, several)
         if data.ndim > 2:
             return fit_tensor(data, ranks, structures, **options)
         seed = seed_of(self.random_state)
         return fit_matrix(data, ranks[0], structures, random_state=seed, **options)
 
-    def _store_fit(self, fit: TensorFit) -> None:
+    def _store_fit(self, fit: TensorFit, precisions: list[Any]) -> None:
         self.core_ = fit.signal.core
         self.factors_ = list(fit.signal.factors)
+        self.precisions_ = precisions
         self.n_components_ = self.core_.shape
-        mean = fit.signal.mean
-        self.mean_ = np.zeros(self.shape_[1:]) if mean is None else mean
         self.components_, self.singular_values_ = fit.components
-        self.precisions_ = [sp.csr_array(side.precision) for side in fit.noise]
 
     def _ranks(self, shape: tuple[int, ...]) -> list[int]:
         """Return one rank per axis, or say which one cannot be."""
@@ -135,15 +132,6 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
             return [min(rank, min(shape) - 1) for rank in ranks]
         return [int(rank) for rank in ranks]
 
-    def _structures(self, n_axes: int) -> list[Any]:
-        """Return one noise structure per axis."""
-        structures = [self.noise] * n_axes if isinstance(self.noise, str) else list(self.noise)
-        if len(structures) != n_axes or any(s not in STRUCTURES for s in structures):
-            raise ValueError(
-                f"noise={self.noise!r} must be one of {STRUCTURES}, or a list of {n_axes} of these."
-            )
-        return structures
-
     @property
     def _n_features_out(self) -> int:
         return self.components_.shape[0]
@@ -160,9 +148,7 @@ class TensorMNPCA(ClassNamePrefixFeaturesOutMixin, AxesEstimator):
         -------
         ndarray of shape (n, r_1)
         """
-        check_is_fitted(self)
-        X = self._validate_array(X, reset=False)
-        return representable(X.dtype, self._project, X - self.mean_)
+        return self._scores(X)
 
     def _project(self, centered: FloatArray) -> FloatArray:
         filtered = mapped(centered, [None, *(P.__matmul__ for P in self.precisions_[1:])])

@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from mnpca.estimators._input import Accepts
 from mnpca.estimators._paper import PaperEstimator
+from mnpca.estimators._shared import CONSTRAINTS
 from mnpca.model.wasserstein import DISCREPANCIES
 from mnpca.solvers.missing.refit import Solution, Solve
 from mnpca.solvers.progress import Report, State
@@ -60,20 +61,12 @@ class WassersteinMNPCA(PaperEstimator):
 
     Attributes
     ----------
-    {components}
-    {low_rank}
+    {paper}
     row_precision_, col_precision_ : csr_array
         A and B, scaled so that ``logdet A = 0`` and the whitened residual has mean square one.
     objective_history_ : ndarray
         Objective at the start and after every iteration, with its penalties (and the barrier of
         ``convex``, whose objective never rises).
-    n_iter_ : int
-        Iterations made.
-    converged_ : bool
-        Whether the objective settled.
-    {explained}
-    {incomplete}
-    {row_distribution}
     {names}
 
     {reference}
@@ -104,13 +97,13 @@ class WassersteinMNPCA(PaperEstimator):
     verbose: int = 0
 
     _parameter_constraints = {  # noqa: RUF012 - scikit-learn's name and form
-        **PaperEstimator._parameter_constraints,
+        **CONSTRAINTS,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"paper"})],
         "alpha_row": [Interval(Real, 0, None, closed="left")],
         "alpha_col": [Interval(Real, 0, None, closed="left")],
         "objective": [StrOptions(set(DISCREPANCIES))],
         "method": [StrOptions(set(TOLERANCE))],
-        "tol": [Interval(Real, 0, None, closed="neither"), None],
+        "tol": [*CONSTRAINTS["tol"], None],
     }
 
     @property
@@ -132,20 +125,20 @@ class WassersteinMNPCA(PaperEstimator):
 
         return solve
 
-    def _check_parameters(self) -> None:
-        if self.method == "gradient":
-            return
-        if self.objective == "original":
+    def _prepare(self, X: Any, *covariates: Any) -> Any:
+        convex = self.method == "convex"
+        if convex and self.objective == "original":
             raise ValueError(
                 'objective="original" is not convex in the precisions. Use method="gradient" with '
                 'it, or objective="relaxed".'
             )
         for name in ("alpha_row", "alpha_col"):
-            if getattr(self, name) == 0:
+            if convex and getattr(self, name) == 0:
                 raise ValueError(
                     f'{name} must be positive with method="convex": without a penalty the '
                     'precision is not determined. Use a small one, or method="gradient".'
                 )
+        return super()._prepare(X, *covariates)
 
     def _unconverged(self) -> str:
         remedy = (

@@ -1,20 +1,30 @@
-"""From a matrix to a fitted model: outliers, rank and noise, each given or chosen."""
+"""From a matrix to a fitted model: outliers, rank and noise, given or chosen, and the reasons."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from mnpca._typing import BoolArray
 from mnpca.engines import engine_for
+from mnpca.model.whiteness import Whiteness, whiteness
+from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import Structure, structure_of
 from mnpca.solvers.mnpca.fit import MNPCAFit, fit_with
+from mnpca.solvers.mnpca.low_rank_step import noise_edge
 from mnpca.solvers.mnpca.robust import clean_cells, conditional_outliers
 from mnpca.solvers.mnpca.settings import Settings
+from mnpca.solvers.mnpca.variational import FactorPrior
 from mnpca.solvers.progress import Progress, Report, State, silent
 
-T = TypeVar("T")
+#: Noise levels of rows that differ by more cost a decibel and more where the signal differs alike
+#: (docs/accuracy.md, "Units").
+UNLIKE_ROWS = 20.0
+_NAMES: dict[Structure, str] = {
+    "graph": "a network",
+    "diagonal": "unequal variances",
+    "identity": "equal variances",
+}
 
 
 @dataclass(frozen=True)
@@ -72,9 +82,26 @@ def choose_model(
     report, resume
         As in `fit_mnpca`. Fits that were complete are repeated on resuming.
     """
-    steps = _Steps(report, resume)
+
+    def run(
+        label: str, data: Any, rank: int | None, shown: float | None
+    ) -> tuple[MNPCAFit, MNPCAFit]:
+        nonlocal resume
+        given = engine_for(data), replace(settings, rank=rank)
+        if resume is not None and resume["step"] != label:
+            # A repeated fit must not take the place of a later one in the checkpoint.
+            return fit_with(*given, silent, None, shown)
+        state, resume = resume, None
+        return fit_with(*given, _labeled(report, label), state, shown)
+
+    def fit(data: Any, shown: float | None, label: str) -> ChosenModel:
+        whole, leading = run(label, data, None, shown)
+        if isinstance(shown, int) and shown > len(whole.singular_values):
+            whole, leading = run(f"{label}{shown} components, ", data, shown, None)
+        return ChosenModel(whole, leading, data)
+
     if not robust:
-        return _fit(Y, n_components, settings, steps, "")
+        return fit(Y, n_components, "")
     if not isinstance(Y, np.ndarray):
         raise TypeError(
             f"robust=True needs the data as a NumPy array, not as a {type(Y).__name__}. "
@@ -85,60 +112,152 @@ def choose_model(
     def rank_of(data: Any) -> int:
         if isinstance(n_components, int):
             return n_components
-        chosen = _fit(data, None, settings, steps, "rank for outliers, ")
-        return len(chosen.fit.singular_values)
+        return len(fit(data, None, "rank for outliers, ").fit.singular_values)
 
     cleaned, outliers = clean_cells(Y, rank_of, seed=settings.seed)
-    first = _fit(cleaned, n_components, settings, steps, "outliers, ")
+    first = fit(cleaned, n_components, "outliers, ").fit
     # Detection knew variances only; under the networks of a full model more entries stand out.
-    signal = first.fit.denoised()
-    precisions = first.fit.row_noise.precision, first.fit.col_noise.precision
+    signal = first.denoised()
     residual = np.where(outliers, 0.0, Y - signal)
-    more = conditional_outliers(residual, *precisions)
-    filled = np.where(more, signal, cleaned)
-    outliers = outliers | more
-    second = _fit(filled, n_components, settings, steps, "refit, ")
-    return replace(second, outliers=outliers)
+    more = conditional_outliers(residual, first.row_noise.precision, first.col_noise.precision)
+    second = fit(np.where(more, signal, cleaned), n_components, "refit, ")
+    return replace(second, outliers=outliers | more)
 
 
-def _fit(
-    Y: Any, n_components: float | None, settings: Settings, steps: "_Steps", label: str
-) -> ChosenModel:
-    engine = engine_for(Y)
-    fit, shown = steps.run(
-        label,
-        lambda report, resume: fit_with(engine, settings, report, resume, shown=n_components),
+def _labeled(report: Report, label: str) -> Report:
+    """Return a report of one of several fits, whose label goes into stages and checkpoints."""
+
+    def tell(progress: Progress) -> None:
+        stage = f"{label}{progress.stage}"
+        report(replace(progress, stage=stage, state=lambda: {**progress.state(), "step": label}))
+
+    return tell
+
+
+def explain(chosen: ChosenModel, asked: int | None) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Return the noise and the prior of each side, and why the model is as it is.
+
+    `asked` is the number of components that was asked for, if any.
+    """
+    fit = chosen.fit
+    noise: dict[str, Any] = {}
+    sides = {"rows": fit.row_noise, "columns": fit.col_noise}
+    for (name, side), losses in zip(sides.items(), fit.comparisons, strict=True):
+        structure = structure_of(side)
+        why = f"The {name} have {_NAMES[structure]}"
+        if structure == "graph":
+            why += f" of {side.n_edges} edge{'s' * (side.n_edges != 1)}"
+        if losses:
+            lost = (f"{loss:.0f} nats with {_NAMES[other]}" for other, loss in losses.items())
+            why += f"; the evidence loses {' and '.join(lost)}"
+        elif structure != "graph":
+            why += "; no pair is correlated clearly enough for an edge that pays"
+        why += "." + (_unlike_rows(side) if name == "rows" else _dependent_columns(fit))
+        noise[name] = {
+            "structure": structure,
+            "n_edges": side.n_edges,
+            "evidence_lost_with": dict(losses),
+            "why": why,
+        }
+    learned = fit.priors or (FactorPrior("gaussian"), FactorPrior("gaussian"))
+    priors = {
+        name: {"family": prior.family, "groups": prior.groups, "zero": prior.zero}
+        for name, prior in zip(sides, learned, strict=True)
+    }
+    reasons = [_why_this_rank(fit, asked), *(side["why"] for side in noise.values())]
+    return noise, priors, " ".join(reasons)
+
+
+def _unlike_rows(rows: AxisPrecision) -> str:
+    """Say that rows differ very much in size, and what to do if their units do."""
+    low, high = np.quantile(rows.variances, [0.05, 0.95])
+    ratio = float(np.sqrt(high / low))
+    if ratio < UNLIKE_ROWS:
+        return ""
+    return (
+        f" The noise of the large rows is {ratio:,.0f} times that of the small ones. If rows have "
+        "units of their own, divide each by its spread first; if they are features, transpose X. "
+        "Only columns are brought to one unit by the fit."
     )
-    if isinstance(n_components, int) and n_components > len(fit.singular_values):
-        more = replace(settings, rank=n_components)
-        fit, shown = steps.run(
-            f"{label}{n_components} components, ",
-            lambda report, resume: fit_with(engine, more, report, resume),
+
+
+def _dependent_columns(fit: MNPCAFit) -> str:
+    """Say that columns follow from others, and what that does to the network."""
+    count = len(fit.dependent)
+    if count == 0:
+        return ""
+    are = "column is a linear combination" if count == 1 else "columns are linear combinations"
+    return (
+        f" {count} {are} of others: the signal and the rank are those without, and the network "
+        "links what is combined. Drop such columns to see the network of the rest."
+    )
+
+
+def _why_this_rank(fit: MNPCAFit, asked: int | None) -> str:
+    """Say why the model has as many components as it has."""
+    k = len(fit.singular_values)
+    edge = noise_edge((fit.row_noise.size, fit.col_noise.size))
+    if asked is not None and asked >= k:
+        text = f"{asked} component{'s were' if asked != 1 else ' was'} asked for"
+        live = int(np.sum(fit.singular_values > edge))
+        if live < asked:
+            text += f"; {live or 'none'} of them stand{'s' * (live == 1)} above the noise"
+            text += f", {'the rest' if live else 'they'} show what varies most, as PCA would"
+        return text + "."
+    if k == 0:
+        return (
+            "No component stands above the noise: what the rows and columns share is explained "
+            "by the noise model alone. If you know of a signal, ask for its number of components "
+            'with n_components, or for noise="diagonal" to see what the networks have taken.'
         )
-    return ChosenModel(fit, shown, Y)
+    weakest = float(fit.singular_values[-1]) / edge
+    text = f"{k} components: the weakest is {weakest:.2f} times as strong as noise can be"
+    path = dict(fit.rank_path)
+    rivals = [rank for rank in (k - 1, k + 1) if k in path and rank in path]
+    if rivals:
+        losses = (f"{path[k] - path[rank]:.0f} nats with {rank}" for rank in rivals)
+        text += f", and the evidence loses {' and '.join(losses)}"
+    return text + "."
 
 
-class _Steps:
-    """Runs labeled fits; the one that was interrupted continues where it was."""
+def check_residual(chosen: ChosenModel) -> dict[str, Any]:
+    """Return the whiteness of a fit's residual, the verdict ``white`` and ``advice``."""
+    fit = chosen.fit
+    precisions = fit.row_noise.precision, fit.col_noise.precision
+    residual = whiteness(
+        chosen.data, fit.mean, fit.low_rank, *precisions, n_repeats=fit.row_noise.n_repeats
+    )
+    advice = _advice(residual, chosen.structures)
+    return {**asdict(residual), "white": residual.white, "advice": advice}
 
-    def __init__(self, report: Report, resume: State | None) -> None:
-        self.report = report
-        self.resume = resume
 
-    def run(self, label: str, fit: Callable[[Report, State | None], T]) -> T:
-        """Run a fit under its label."""
-        if self.resume is not None and self.resume["step"] != label:
-            # A repeated fit must not take the place of a later one in the checkpoint.
-            return fit(silent, None)
-        state, self.resume = self.resume, None
-
-        def report(progress: Progress) -> None:
-            self.report(
-                replace(
-                    progress,
-                    stage=f"{label}{progress.stage}",
-                    state=lambda: {**progress.state(), "step": label},
-                )
-            )
-
-        return fit(report, state)
+def _advice(residual: Whiteness, structures: tuple[Structure, Structure]) -> str:
+    """Say what the residual of a fit shows and what to do about it."""
+    if residual.white is None:
+        return "The matrix is too small to tell whether the residual is white."
+    if residual.white:
+        return "The whitened residual looks like white noise: the model fits."
+    found, remedies = [], []
+    if not residual.uncorrelated:
+        found.append(
+            f"correlations (root mean square beyond chance {residual.row_correlation:.3f} among "
+            f"rows, {residual.col_correlation:.3f} among columns)"
+        )
+        if "graph" not in structures:
+            remedies.append('allow networks with noise="graph"')
+    if residual.has_component:
+        found.append(
+            f"a component {residual.largest_singular_value:.2f} times as strong as noise can be"
+        )
+        remedies.append("allow more components with a larger n_components")
+    if not found:
+        found.append(
+            "singular values unlike those of noise (distance "
+            f"{residual.spectrum_distance:.2f} from the Marchenko-Pastur law)"
+        )
+    remedies = remedies or ["transform the data or drop duplicated columns"]
+    return (
+        f"The residual is not white under the fitted noise: it holds {' and '.join(found)}. "
+        f"{' or '.join(remedies).capitalize()}; otherwise take standard errors, edges and scores "
+        "as rough."
+    )

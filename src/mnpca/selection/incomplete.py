@@ -1,10 +1,9 @@
 """The model of an incomplete matrix: chosen on a completed one, re-estimated, compared.
 
-Models are compared by how well they predict observed cells that they are not shown.
+Models are compared by how well they predict observed cells that are hidden from them.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +16,12 @@ from mnpca.solvers.missing.rounds import ROUNDS_FROM_START, CompletedFit, Missin
 from mnpca.solvers.missing.start import column_fill, first_fit, first_guess
 from mnpca.solvers.mnpca.fit import fit_with
 from mnpca.solvers.mnpca.low_rank_step import largest_rank
-from mnpca.solvers.mnpca.priors import PriorChoice
 from mnpca.solvers.mnpca.settings import NETWORKS_FIRST, UNEQUAL, Settings
 from mnpca.solvers.progress import Progress, Report, State, silent
 
-#: So many parts of the observed cells, each hidden in turn ...
+#: Parts that the observed cells are divided into, each hidden in turn ...
 PARTS = 10
-#: ... until so many cells were hidden, but no more parts than this.
+#: ... until this number of cells was hidden, with at most this number of parts.
 ENOUGH_CELLS = 1000
 MOST_PARTS = 3
 #: Components that a rival begins with; those that turn out to be noise are left out.
@@ -37,81 +35,9 @@ class Candidate(NamedTuple):
     completed: CompletedFit
 
     @property
-    def n_components(self) -> int:
-        """Return the rank of the signal."""
-        return len(self.completed.fit.singular_values)
-
-
-class Prediction(NamedTuple):
-    """How well a model predicts hidden cells: root mean square error, in column deviations."""
-
-    noise: tuple[Structure, Structure]
-    n_components: int
-    error: float
-    n_cells: int
-
-
-def predict_hidden(problem: Incomplete, candidates: list[Candidate], seed: int) -> list[Prediction]:
-    """Hide tenths of the observed cells, re-estimate all models and compare their predictions."""
-    weights = _inverse_variances(problem)
-    squares = np.zeros(len(candidates))
-    n_cells = 0
-    for hidden in _parts(problem.missing, seed):
-        truth = problem.matrix[hidden]
-        weight = np.broadcast_to(weights, hidden.shape)[hidden]
-        n_cells += len(truth)
-        for number, each in enumerate(candidates):
-            predicted = each.rounds.predictions(each.completed, hidden)
-            squares[number] += weight @ (predicted - truth) ** 2
-    errors = np.sqrt(squares / n_cells)
-    return [
-        Prediction(each.rounds.structures, each.n_components, float(error), n_cells)
-        for each, error in zip(candidates, errors, strict=True)
-    ]
-
-
-def can_be_hidden(missing: BoolArray, seed: int) -> bool:
-    """Whether every part has cells that can be hidden."""
-    return all(hidden.any() for hidden in _parts(missing, seed))
-
-
-def _parts(missing: BoolArray, seed: int) -> Iterator[BoolArray]:
-    """Yield parts of the observed cells; none takes all that a row or column has."""
-    observed = np.flatnonzero(~missing)
-    shuffled = np.random.default_rng([seed, PARTS]).permutation(observed)
-    parts = np.array_split(shuffled, PARTS)
-    number = min(MOST_PARTS, int(np.ceil(ENOUGH_CELLS / max(len(parts[0]), 1))))
-    for part in parts[:number]:
-        hidden = np.zeros(missing.shape, bool)
-        hidden.flat[part] = True
-        left = ~(missing | hidden)
-        hidden[~left.any(axis=1)] = False
-        hidden[:, ~left.any(axis=0)] = False
-        yield hidden
-
-
-def _inverse_variances(problem: Incomplete) -> FloatArray:
-    """Return one over the variance of every column's observed cells, zero for constant ones."""
-    observed = ~problem.missing
-    count = np.maximum(observed.sum(axis=0), 1)
-    mean = np.where(observed, problem.matrix, 0.0).sum(axis=0) / count
-    variance = (np.where(observed, problem.matrix - mean, 0.0) ** 2).sum(axis=0) / count
-    weights = np.zeros(len(variance))
-    np.divide(1.0, variance, out=weights, where=variance > 0)
-    return weights
-
-
-@dataclass(frozen=True)
-class IncompleteModel:
-    """A chosen model, whose data are complete and without covariate effects, and what it fills in.
-
-    `predictions` has first the model that was chosen as for complete data, then its rivals; it is
-    None where there were none.
-    """
-
-    chosen: ChosenModel
-    outcome: Outcome
-    predictions: list[Prediction] | None
+    def kind(self) -> tuple[tuple[Structure, Structure], int]:
+        """Return the noise structures of rows and columns, and the rank of the signal."""
+        return self.rounds.structures, len(self.completed.fit.singular_values)
 
 
 def choose_incomplete_model(
@@ -122,7 +48,7 @@ def choose_incomplete_model(
     robust: bool,
     report: Report,
     resume: State | None = None,
-) -> IncompleteModel:
+) -> tuple[ChosenModel, Outcome, list[dict[str, Any]] | None]:
     """Fit the model to a matrix with missing cells or covariates.
 
     Rank and noise structure are chosen, and the networks first estimated, on the matrix
@@ -134,68 +60,76 @@ def choose_incomplete_model(
     variances alone and as many components as there may be, with networks and without. Whichever
     predicts hidden cells best is taken.
 
-    Parameters are those of `choose_model`.
+    Parameters are those of `choose_model`. Returned are the model, whose data are complete and
+    without covariate effects; what it fills in; and, where there are rivals, the result of
+    `predict_hidden` for this model and for them.
     """
-    rank, prior = n_components, settings.prior
+    center, seed, prior = settings.center, settings.seed, settings.prior
     # The prior is learned for the model that wins. Columns without the effects of column covariates
     # depend on each other, which is nothing that the data show.
     settings = replace(settings, prior=None, combined=False)
-    start_rank = rank
+    start_rank = n_components
     if start_rank is None:
         start_rank = len(fit_with(column_fill(problem), settings)[0].singular_values)
-    guess = first_guess(problem, start_rank, settings.center, settings.seed)
-    chosen_state = None if resume is None else resume["chosen"]
+    guess = first_guess(problem, start_rank, center, seed)
+    state: Any = resume
+    of_choice = None if resume is None else resume["chosen"]
     in_rounds = resume is not None and "rounds" in resume
 
-    def tell(progress: Progress) -> None:
-        nonlocal chosen_state
-        chosen_state = progress.state()  # the rounds' checkpoints hold the last one
-        report(replace(progress, state=lambda: {"chosen": chosen_state}))
+    def keep(progress: Progress, present: State) -> None:
+        nonlocal state
+        state = present
+        report(replace(progress, state=lambda: present))
+
+    def choosing(progress: Progress) -> None:
+        nonlocal of_choice
+        of_choice = progress.state()  # the checkpoints of the rounds hold the last one
+        keep(progress, {"chosen": of_choice})
 
     chosen = choose_model(
         guess,
         n_components,
         settings,
         robust=robust,
-        report=silent if in_rounds else tell,
-        resume=chosen_state,
+        report=silent if in_rounds else choosing,
+        resume=of_choice,
     )
-    has_missing = bool(problem.missing.any())
     if chosen.outliers is not None:
         problem = replace(problem, missing=problem.missing | chosen.outliers)
-    final, center, seed = chosen.structures, settings.center, settings.seed
-    rounds = MissingRounds(problem, chosen.data, chosen.shown, final, center, seed)
-    rounds_state = resume if in_rounds else None
-
-    def tell_round(progress: Progress) -> None:
-        nonlocal rounds_state
-        rounds_state = progress.state()
-        report(replace(progress, state=lambda: rounds_state))
-
-    completed = rounds.run(tell_round, lambda: {"chosen": chosen_state}, rounds_state)
+    structures = chosen.structures
+    rounds = MissingRounds(problem, chosen.data, chosen.shown, structures, center, seed)
+    completed = rounds.run(
+        lambda progress: keep(progress, progress.state()),
+        lambda: {"chosen": of_choice},
+        resume if in_rounds else None,
+    )
     candidates = [Candidate(rounds, completed)]
-    allowed = _rival_structures(settings, rank, final) if has_missing else []
-    if allowed and can_be_hidden(problem.missing, settings.seed):
+    others = _rival_structures(settings, n_components, structures) if problem.missing.any() else []
+    hidden = hidden_parts(problem.missing, seed) if others else []
+    if hidden and all(part.any() for part in hidden):
         # Rivals are quick: a fit that was interrupted in one resumes right before them.
-        candidates += _rivals(
-            problem,
-            rank,
-            allowed,
-            settings,
-            lambda each: report(replace(each, state=lambda: rounds_state or {})),
-        )
-    return _best_of(problem, chosen, _different(candidates), settings.seed, prior)
+        for each in _rivals(problem, n_components, others, settings):
+            rival = Candidate(each, each.run(lambda progress: keep(progress, state), dict, None))
+            if rival.kind not in [other.kind for other in candidates]:
+                candidates.append(rival)
+    predictions, best = None, candidates[0]
+    if len(candidates) > 1:
+        predictions = predict_hidden(problem, candidates, hidden)
+        best = candidates[int(np.argmin([each["error"] for each in predictions]))]
+    final = best.rounds.learned(prior)
+    model = replace(chosen, fit=final.fit, shown=final.fit, data=final.data)
+    return model, final.outcome, predictions
 
 
 def _rival_structures(
-    settings: Settings, rank: int | None, final: tuple[Structure, Structure]
+    settings: Settings, rank: int | None, chosen: tuple[Structure, Structure]
 ) -> list[tuple[Structure, Structure]]:
-    """Return the noise structures of the rivals of a model whose noise is `final`."""
+    """Return the noise structures of the rivals of a model with a chosen one."""
     asked = (settings.row_structure, settings.col_structure)
     graphs = settings.structures(NETWORKS_FIRST)
     if "auto" not in asked:
         return [graphs] if "graph" in asked and rank is None else []
-    return [graphs, settings.structures(UNEQUAL)] if "graph" in final else [graphs]
+    return [graphs, settings.structures(UNEQUAL)] if "graph" in chosen else [graphs]
 
 
 def _rivals(
@@ -203,37 +137,60 @@ def _rivals(
     rank: int | None,
     structures: list[tuple[Structure, Structure]],
     settings: Settings,
-    report: Report,
-) -> list[Candidate]:
-    """Fit from variances, at the given rank or with what then stands above the noise."""
-    most = min(RIVAL_RANK, largest_rank(problem.matrix.shape)) if rank is None else rank
+) -> list[MissingRounds]:
+    """Begin with variances, at the given rank or with what then stands above the noise."""
     center, seed = settings.center, settings.seed
-    guess, fit = first_fit(problem, most, center, seed)
+    most = min(RIVAL_RANK, largest_rank(problem.matrix.shape)) if rank is None else rank
+    start = first_fit(problem, most, center, seed)
     options: dict[str, Any] = {"n_rounds": ROUNDS_FROM_START, "prune": rank is None}
-    rivals = [
-        MissingRounds(problem, guess, fit, each, center, seed, **options) for each in structures
+    return [MissingRounds(problem, *start, each, center, seed, **options) for each in structures]
+
+
+def hidden_parts(missing: BoolArray, seed: int) -> list[BoolArray]:
+    """Return parts of the observed cells to hide; none takes all that a row or column has."""
+    observed = np.flatnonzero(~missing)
+    shuffled = np.random.default_rng([seed, PARTS]).permutation(observed)
+    parts = np.array_split(shuffled, PARTS)
+    number = min(MOST_PARTS, int(np.ceil(ENOUGH_CELLS / max(len(parts[0]), 1))))
+    masks = []
+    for part in parts[:number]:
+        hidden = np.zeros(missing.shape, bool)
+        hidden.flat[part] = True
+        left = ~(missing | hidden)
+        hidden[~left.any(axis=1)] = False
+        hidden[:, ~left.any(axis=0)] = False
+        masks.append(hidden)
+    return masks
+
+
+def predict_hidden(
+    problem: Incomplete, candidates: list[Candidate], parts: list[BoolArray]
+) -> list[dict[str, Any]]:
+    """Hide parts of the observed cells, re-estimate all models and compare their predictions.
+
+    ``error`` is the root mean square error, in units of a column's standard deviation.
+    """
+    weights = np.broadcast_to(_inverse_variances(problem), problem.missing.shape)
+    squares = np.zeros(len(candidates))
+    for hidden in parts:
+        truth, weight = problem.matrix[hidden], weights[hidden]
+        for number, each in enumerate(candidates):
+            predicted = each.rounds.predictions(each.completed, hidden)
+            squares[number] += weight @ (predicted - truth) ** 2
+    n_cells = int(np.sum(parts))
+    errors = np.sqrt(squares / n_cells)
+    return [
+        {"noise": noise, "n_components": rank, "error": float(error), "n_cells": n_cells}
+        for (noise, rank), error in zip((each.kind for each in candidates), errors, strict=True)
     ]
-    return [Candidate(each, each.run(report, dict, None)) for each in rivals]
 
 
-def _different(candidates: list[Candidate]) -> list[Candidate]:
-    """Leave out rivals of the same rank and structure as an earlier candidate."""
-    kinds = [(each.rounds.structures, each.n_components) for each in candidates]
-    return [each for at, each in enumerate(candidates) if kinds[at] not in kinds[:at]]
-
-
-def _best_of(
-    problem: Incomplete,
-    chosen: ChosenModel,
-    candidates: list[Candidate],
-    seed: int,
-    prior: PriorChoice | None,
-) -> IncompleteModel:
-    """Put the candidate that predicts best in the place of the fit to the completed matrix."""
-    predictions, at = None, 0
-    if len(candidates) > 1:
-        predictions = predict_hidden(problem, candidates, seed)
-        at = int(np.argmin([each.error for each in predictions]))
-    best = candidates[at].rounds.learned(prior)
-    model = replace(chosen, fit=best.fit, shown=best.fit, data=best.data)
-    return IncompleteModel(model, best.outcome, predictions)
+def _inverse_variances(problem: Incomplete) -> FloatArray:
+    """Return one over the variance of every column's observed cells, zero for constant ones."""
+    observed = ~problem.missing
+    count = np.maximum(observed.sum(axis=0), 1)
+    mean = np.where(observed, problem.matrix, 0.0).sum(axis=0) / count
+    variance = (np.where(observed, problem.matrix - mean, 0.0) ** 2).sum(axis=0) / count
+    weights = np.zeros(len(variance))
+    np.divide(1.0, variance, out=weights, where=variance > 0)
+    return weights

@@ -32,11 +32,11 @@ class BicRule:
     lost: int = 0  # observations subtracted from the divisor of the criterion's covariance
 
 
+#: As the paper prints it, and as its authors ran it.
 RULES = {
     "bic": BicRule(),
     "bic-authors": BicRule(20, 0.05, floor=0.05, cap=3.0, triangles=2, lost=1),
 }
-"""By name: as the paper prints it, and as its authors ran it."""
 
 
 def penalty_grid(covariance: Array, rule: BicRule) -> FloatArray:
@@ -54,19 +54,7 @@ def penalty_grid(covariance: Array, rule: BicRule) -> FloatArray:
     return np.geomspace(smallest, largest, rule.n_values)
 
 
-def bic_path(residual: Array, rule: str | BicRule = "bic", **options: Any) -> dict[str, Any]:
-    """Criterion of every penalty in the grid, for the network among the rows of a residual.
-
-    ``BIC(alpha) = -logdet A + tr(S A) + t log(m)/m`` with ``S = R R'/m``, m the number of columns,
-    t the number of edges and A the sparse precision at alpha. Returned are arrays ``alpha``
-    (rising), ``bic`` and ``n_edges``, and the number ``best``, the penalty with the lowest
-    criterion. The options are those of `bic_path_of_covariance`.
-    """
-    m = residual.shape[1]
-    return bic_path_of_covariance(residual @ residual.T / m, m, rule, **options)
-
-
-def bic_path_of_covariance(
+def bic_path(
     covariance: Array,
     m: int,
     rule: str | BicRule = "bic",
@@ -75,10 +63,14 @@ def bic_path_of_covariance(
     penalize_diagonal: bool = True,
     tol: float = 1e-4,
 ) -> dict[str, Any]:
-    """As `bic_path`, from the covariance of m observations, which may be overwritten.
+    """Criterion of every penalty in the grid, from the covariance S of m observations.
 
-    Chance correlations of `n_matrices` matrices are so many times smaller, by the root, and so is
-    the least penalty worth a try. The grid reaches lower by that and keeps its spacing.
+    ``BIC(alpha) = -logdet A + tr(S A) + t log(m)/m`` with t the number of edges and A the sparse
+    precision at alpha. Returned are arrays ``alpha`` (rising), ``bic`` and ``n_edges``, and the
+    number ``best``, the penalty with the lowest criterion. S may be overwritten.
+
+    Chance correlations of `n_matrices` matrices are smaller by the square root of that number, and
+    so is the least penalty worth a try. The grid reaches lower by that and keeps its spacing.
     """
     rule = rule if isinstance(rule, BicRule) else RULES[rule]
     smallest = rule.smallest / math.sqrt(n_matrices)
@@ -149,7 +141,7 @@ def choose_penalties(
             covariance = row_gram(data, start.signal, cols, n)
         else:
             covariance = col_gram(data, start.signal, rows)
-        path = bic_path_of_covariance(
+        path = bic_path(
             covariance / (m * unit**2),
             m,
             alphas[side],

@@ -73,7 +73,7 @@ class Search(Resumable):
     that stand above equal or unequal variances, as many of them as explain most beside networks
     (`SIGNAL_FIRST`). Where the rank is to be chosen, it is on a trail the number of components
     above the noise edge; then the weakest components go as long as the evidence rises, and the
-    noise settles. The end with the highest evidence wins. What groups would add counts, see `worth`.
+    noise settles. The end with the highest evidence wins, what groups add included (`worth`).
 
     `leader` is the best iterate of the present stage, `finished` holds those of the stages before,
     `unsettled` names the ones that were cut off, `misses` counts the iterations that were no
