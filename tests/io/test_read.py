@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from mnpca.io import DataError, Table, read_table, write_csv
 from mnpca.io import _table as limits
-from mnpca.io._cells import table_from_frame
+from mnpca.io._table import table_from_frame
 from mnpca.io._table import Reading
 
 VALUES = np.random.default_rng(0).normal(size=(6, 4))

@@ -5,15 +5,15 @@ import csv
 import glob
 import io
 import os
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from mnpca._typing import PathLike
-from mnpca.io._table import DataError, quoted
+from mnpca.io._messages import DataError, quoted
 from mnpca.persistence import atomic_write
 
 try:
@@ -58,13 +58,13 @@ def new_folder(path: PathLike, *, overwrite: bool = False) -> Iterator[Path]:
         with _beginning(path.parent):
             _remove_leftovers(path)
             check_folder(path, overwrite=overwrite)
-            scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}-", suffix=PART, dir=path.parent))
+            scratch = path.with_name(f".{path.name}-{secrets.token_hex(4)}{PART}")
+            scratch.mkdir()
             held.enter_context(_locked(scratch))
         try:
             yield scratch
             names = [*sorted(os.listdir(scratch)), MANIFEST]
             (scratch / MANIFEST).write_text("\n".join(names) + "\n", encoding="utf-8")
-            scratch.chmod(0o777 & ~_umask())
             check_folder(path, overwrite=overwrite)
             _move(scratch, path)
         finally:
@@ -78,11 +78,11 @@ def _move(scratch: Path, path: Path) -> None:
         scratch.rename(path)
         return
     ours, new = _manifest(path), _manifest(scratch)
-    for name in new:
-        if name not in ours and (path / name).exists():
+    for file in (path / name for name in new if name not in ours):
+        if file.exists():
             raise DataError(
-                f"{quoted(path / name, 200)} was not written by mnpca, so it is not replaced; "
-                "move it, or name another folder with -o."
+                f"{quoted(file, 200)} was not written by mnpca, so it is not replaced; move it, or "
+                "name another folder with -o."
             )
     old = scratch.with_suffix(REPLACED)
     old.mkdir()
@@ -163,9 +163,9 @@ def _locked(folder: Path) -> Iterator[bool]:
         held = True
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                raise
             held = False
         yield held
     finally:
@@ -196,12 +196,6 @@ def check_folder(path: PathLike, *, overwrite: bool = False) -> None:
         )
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def safe_cell(text: object) -> str:
     """Return a name as a cell that no spreadsheet takes for a formula.
 
@@ -215,12 +209,11 @@ def safe_cell(text: object) -> str:
     ("'=1+1", '-0.5', 'gene')
     """
     text = str(text)
-    if not text.startswith(_FORMULA):
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return "'" + text
+    if text.startswith(_FORMULA):
+        try:
+            float(text)
+        except ValueError:
+            return "'" + text
     return text
 
 
