@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from mnpca.cli import main
-from mnpca.cli._results import COMPILING, progress_display
+from mnpca.cli.app import COMPILING, progress_display
 from mnpca.solvers.progress import Progress
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -138,7 +138,7 @@ STAGES = [("diagonal noise", 1), ("diagonal noise", 2), ("graph noise from diago
 def test_progress_is_one_line_of_80_columns(monkeypatch):
     console = Console(file=io.StringIO(), force_terminal=True, width=80)
     clock = SimpleNamespace(monotonic=iter(range(0, 1000, 7)).__next__)
-    monkeypatch.setattr("mnpca.cli._results.time", clock)
+    monkeypatch.setattr("mnpca.cli.app.time", clock)
     shown = []
     with progress_display(console) as callback:
         for stage, iteration in [*STAGES, *((LONG, 3 + i) for i in range(2)), (2 * LONG, 1)]:

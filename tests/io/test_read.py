@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 from mnpca.io import DataError, Table, read_table, write_csv
 from mnpca.io import _table as limits
-from mnpca.io._table import table_from_frame
-from mnpca.io._table import Reading
+from mnpca.io._table import Reading, table_from_frame
 
 VALUES = np.random.default_rng(0).normal(size=(6, 4))
 ROWS = [f"s{i}" for i in range(6)]

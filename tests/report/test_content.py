@@ -9,12 +9,12 @@ import pytest
 from tests.known import KnownNetworks, known_fit
 
 from mnpca import MNPCA
-from mnpca.cli._results import learned_columns
+from mnpca.cli.fit import learned_columns
 from mnpca.datasets import make_paper_small
 from mnpca.diagnostics import network_edges
 from mnpca.report import collect, load_content, render, save_content, write_comparison
 from mnpca.report.content import describe_labels, short
-from mnpca.report.words import story
+from mnpca.report.render import story
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""Display classes: ``Display.from_estimator(...)`` collects the data, ``.plot(ax=None)`` draws."""
+"""Display classes: ``Display.from_estimator(...)`` collects the data, ``.plot(ax=None)`` draws.
+
+`plot` keeps what it drew as ``ax_`` and ``figure_``, matplotlib's objects, and returns the display.
+"""
 
 from mnpca.diagnostics import force_layout
 from mnpca.plots._fit import ConvergenceDisplay, SelectionDisplay, WhitenessDisplay

@@ -1,5 +1,9 @@
-"""How a fit went and what it leaves: objective, scree, whiteness of the residual."""
+"""How a fit went and what it leaves: objective, scree, whiteness of the residual.
 
+The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to for granted.
+"""
+
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +17,10 @@ from mnpca.diagnostics import (
     scree,
     training_view,
 )
-from mnpca.plots._axes import COLORS, MUTED, Display, count_along
+from mnpca.plots._display import COLORS, MUTED, Display, count_along
 
 
+@dataclass(eq=False, repr=False)
 class ConvergenceDisplay(Display):
     """Objective after each iteration.
 
@@ -23,27 +28,17 @@ class ConvergenceDisplay(Display):
     ----------
     objective : array
         Values in the order of the iterations.
-    converged : bool
+    converged : bool, default=True
         Whether the fit stopped by itself.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib objects
-        Set by `plot`.
 
     Examples
     --------
-    >>> from mnpca import LikelihoodMNPCA
-    >>> from mnpca.datasets import make_paper_small
-    >>> from mnpca.plots import ConvergenceDisplay
-    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
-    >>> model = LikelihoodMNPCA(n_components=2, alpha_row=0.3, alpha_col=0.3).fit(data.Y)
-    >>> display = ConvergenceDisplay.from_estimator(model).plot()
+    >>> display = mnpca.plots.ConvergenceDisplay.from_estimator(model).plot()
     """
 
-    def __init__(self, objective: Any, *, converged: bool = True) -> None:
-        self.objective = np.asarray(objective, dtype=float)
-        self.converged = converged
+    objective: Any
+    _: KW_ONLY
+    converged: bool = True
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> Self:
@@ -54,15 +49,15 @@ class ConvergenceDisplay(Display):
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the history; keyword arguments go to ``Axes.plot``."""
         ax = self._axes(ax)
-        number = np.arange(1, len(self.objective) + 1)
         options = {"color": COLORS[0], "marker": "o", "ms": 4, **kwargs}
-        ax.plot(number, self.objective, **options)
+        ax.plot(np.arange(1, len(self.objective) + 1), self.objective, **options)
         count_along(ax, "iteration")
         ax.set_ylabel("objective")
         ax.set_title("converged" if self.converged else "not converged")
         return self
 
 
+@dataclass(eq=False, repr=False)
 class SelectionDisplay(Display):
     """Scree of the data before and after whitening, with the noise edge and the chosen rank.
 
@@ -71,23 +66,12 @@ class SelectionDisplay(Display):
     scree : mnpca.diagnostics.Scree
         Leading singular values in units of the noise edge.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib objects
-        Set by `plot`.
-
     Examples
     --------
-    >>> from mnpca import GeneralizedPCA
-    >>> from mnpca.datasets import make_paper_small
-    >>> from mnpca.plots import SelectionDisplay
-    >>> data = make_paper_small(c=8, seed=0)
-    >>> model = GeneralizedPCA(n_components=2).fit(data.Y)
-    >>> display = SelectionDisplay.from_estimator(model, data.Y).plot()
+    >>> display = mnpca.plots.SelectionDisplay.from_estimator(model, X).plot()
     """
 
-    def __init__(self, scree: Scree) -> None:
-        self.scree = scree
+    scree: Scree
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, count: int = 20) -> Self:
@@ -97,20 +81,12 @@ class SelectionDisplay(Display):
     def plot(self, ax: Any = None) -> Self:
         """Draw the two screes; the edge of the noise is 1."""
         ax = self._axes(ax)
-        number = np.arange(1, len(self.scree.generalized) + 1)
-        ax.plot(number, self.scree.plain, "o-", color=MUTED, ms=4, lw=1, label="PCA")
-        ax.plot(
-            number, self.scree.generalized, "o-", color=COLORS[0], ms=5, lw=1.2, label="whitened"
-        )
-        kept = number <= self.scree.n_components
-        ax.plot(
-            number[kept],
-            self.scree.generalized[kept],
-            "o",
-            color=COLORS[1],
-            ms=7,
-            label=f"kept: {self.scree.n_components}",
-        )
+        plain, whitened, kept = self.scree.plain, self.scree.generalized, self.scree.n_components
+        number = np.arange(1, len(whitened) + 1)
+        ax.plot(number, plain, "o-", color=MUTED, ms=4, lw=1, label="PCA")
+        ax.plot(number, whitened, "o-", color=COLORS[0], ms=5, lw=1.2, label="whitened")
+        marks = {"color": COLORS[1], "ms": 7, "label": f"kept: {kept}"}
+        ax.plot(number[:kept], whitened[:kept], "o", **marks)
         ax.axhline(1.0, color="black", lw=1, ls="--", label="noise edge")
         count_along(ax, "component")
         ax.set_ylabel("singular value / noise edge")
@@ -119,6 +95,7 @@ class SelectionDisplay(Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class WhitenessDisplay(Display):
     """Correlations and singular values of the residual, plain and whitened.
 
@@ -127,24 +104,13 @@ class WhitenessDisplay(Display):
     before, after : mnpca.diagnostics.Correlations
         Of the residual, and of the residual whitened by the two noise networks.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib objects
-        Set by `plot`.
-
     Examples
     --------
-    >>> from mnpca import LikelihoodMNPCA
-    >>> from mnpca.datasets import make_paper_small
-    >>> from mnpca.plots import WhitenessDisplay
-    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
-    >>> model = LikelihoodMNPCA(n_components=2, alpha_row=0.3, alpha_col=0.3).fit(data.Y)
-    >>> display = WhitenessDisplay.from_estimator(model, data.Y).plot()
+    >>> display = mnpca.plots.WhitenessDisplay.from_estimator(model, X).plot()
     """
 
-    def __init__(self, before: Correlations, after: Correlations) -> None:
-        self.before = before
-        self.after = after
+    before: Correlations
+    after: Correlations
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any) -> Self:
@@ -164,9 +130,11 @@ class WhitenessDisplay(Display):
         """
         compared = histograms(self.before, self.after, kind)
         ax = self._axes(ax)
-        options = {"alpha": 0.6, "fill": True}
-        ax.stairs(compared.before, compared.bins, color=MUTED, label="residual", **options)
-        ax.stairs(compared.after, compared.bins, color=COLORS[0], label="whitened", **options)
+        for bars, color, label in (
+            (compared.before, MUTED, "residual"),
+            (compared.after, COLORS[0], "whitened"),
+        ):
+            ax.stairs(bars, compared.bins, color=color, label=label, alpha=0.6, fill=True)
         values = kind == "singular values"
         law = "white noise (Marchenko-Pastur)" if values else "white noise"
         ax.plot(compared.at, compared.law, color="black", lw=1.2, label=law)

@@ -1,5 +1,9 @@
-"""Scores of samples on two components."""
+"""Scores of samples on two components.
 
+The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to for granted.
+"""
+
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -7,13 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca._typing import FloatArray
 from mnpca.engines.arrays import on_host
-from mnpca.plots._axes import COLORS, Display
+from mnpca.plots._display import COLORS, MAX_LEVELS, Display
 
 MARKERS = "os^D"
-#: Numeric labels with more values than this are shown on a color scale.
-MAX_LEVELS = 12
 
 
+@dataclass(eq=False, repr=False)
 class ScoresDisplay(Display):
     """Scatter of samples on two components.
 
@@ -28,33 +31,16 @@ class ScoresDisplay(Display):
     title : str, default=None
         Title of the axes.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib objects
-        Set by `plot`.
-
     Examples
     --------
-    >>> from mnpca import GeneralizedPCA
-    >>> from mnpca.datasets import make_paper_small
-    >>> from mnpca.plots import ScoresDisplay
-    >>> data = make_paper_small(c=8, seed=0)
-    >>> model = GeneralizedPCA(n_components=2).fit(data.Y)
-    >>> display = ScoresDisplay.from_estimator(model, data.Y, labels=data.labels).plot()
+    >>> display = mnpca.plots.ScoresDisplay.from_estimator(model, X).plot()
     """
 
-    def __init__(
-        self,
-        scores: FloatArray,
-        *,
-        labels: Any = None,
-        components: tuple[int, int] = (0, 1),
-        title: str | None = None,
-    ) -> None:
-        self.scores = scores
-        self.labels = labels
-        self.components = components
-        self.title = title
+    scores: FloatArray
+    _: KW_ONLY
+    labels: Any = None
+    components: tuple[int, int] = (0, 1)
+    title: str | None = None
 
     @classmethod
     def from_estimator(
@@ -69,8 +55,7 @@ class ScoresDisplay(Display):
         """Take the scores of X from a fitted estimator with ``transform``."""
         check_is_fitted(estimator)
         scores = np.asarray(on_host(estimator.transform(X)))
-        if title is None:
-            title = type(estimator).__name__
+        title = type(estimator).__name__ if title is None else title
         return cls(scores, labels=labels, components=components, title=title)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
@@ -81,46 +66,32 @@ class ScoresDisplay(Display):
         ax = self._axes(ax)
         first, second = self._coordinates()
         options = {"s": 18, "alpha": 0.8, "linewidths": 0, **kwargs}
-        labels = self._checked_labels()
+        labels = None if self.labels is None else np.asarray(self.labels)
+        if labels is not None and labels.shape != (len(self.scores),):
+            raise ValueError(
+                f"labels must be {len(self.scores)} values, one per row, and have {labels.shape}."
+            )
         if labels is None:
             ax.scatter(first, second, **{"color": COLORS[0], **options})
         elif labels.dtype.kind in "iuf" and len(np.unique(labels)) > MAX_LEVELS:
             dots = ax.scatter(first, second, **{"c": labels, **options})
             ax.figure.colorbar(dots, ax=ax)
         else:
-            self._plot_groups(ax, first, second, labels, options)
+            # Missing labels among text are a group of their own.
+            labels = labels.astype(str) if labels.dtype == object else labels
+            groups, group = np.unique(labels, return_inverse=True)
+            for number, name in enumerate(groups):
+                # Where colors repeat, the shape of the dots tells the groups apart.
+                turn, color = divmod(number, len(COLORS))
+                style = {"color": COLORS[color], "marker": MARKERS[turn % len(MARKERS)]} | options
+                chosen = group == number
+                ax.scatter(first[chosen], second[chosen], label=str(name), **style)
+            ax.legend(frameon=False)
         ax.set_xlabel(f"component {self.components[0] + 1}")
         one = self.scores.shape[1] == 1
         ax.set_ylabel("position" if one else f"component {self.components[1] + 1}")
         ax.set_title(self.title or "")
         return self
-
-    @staticmethod
-    def _plot_groups(
-        ax: Any, first: FloatArray, second: FloatArray, labels: Any, options: dict[str, Any]
-    ) -> None:
-        # Missing labels among text are a group of their own.
-        labels = labels.astype(str) if labels.dtype == object else labels
-        groups, group = np.unique(labels, return_inverse=True)
-        for number, name in enumerate(groups):
-            chosen = group == number
-            # Where colors repeat, the shape of the dots tells the groups apart.
-            style = {
-                "color": COLORS[number % len(COLORS)],
-                "marker": MARKERS[number // len(COLORS) % len(MARKERS)],
-            }
-            ax.scatter(first[chosen], second[chosen], label=str(name), **{**style, **options})
-        ax.legend(frameon=False)
-
-    def _checked_labels(self) -> Any:
-        if self.labels is None:
-            return None
-        labels = np.asarray(self.labels)
-        if labels.shape != (len(self.scores),):
-            raise ValueError(
-                f"labels must be {len(self.scores)} values, one per row, and have {labels.shape}."
-            )
-        return labels
 
     def _coordinates(self) -> tuple[Any, Any]:
         count = self.scores.shape[1]

@@ -6,9 +6,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca.diagnostics import item_names, shown_rate, tested_edges
 from mnpca.estimators._edges import compare_edges, side_tests
-from mnpca.report.content import short
+from mnpca.report.content import short, versions
 from mnpca.report.render import render_page, write_text
-from mnpca.report.words import versions
 
 #: Edges listed at most, of each kind.
 LISTED_EDGES = 100
@@ -93,22 +92,18 @@ def _components(models, shared):
     size = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
     congruence = np.abs(a @ b.T) / np.where(size > 0, size, 1.0)
     first, second = linear_sum_assignment(-congruence)
-    pairs = [
+    pairs = [(int(i), int(j)) for i, j in zip(first, second, strict=True)]
+    alone = [(int(i), None) for i in np.setdiff1d(np.arange(len(a)), first)]
+    alone += [(None, int(j)) for j in np.setdiff1d(np.arange(len(b)), second)]
+    return [
         {
-            "first": int(i) + 1,
-            "second": int(j) + 1,
-            "congruence": short(congruence[i, j], 3),
-            "verdict": _verdict(congruence[i, j]),
+            "first": None if i is None else i + 1,
+            "second": None if j is None else j + 1,
+            "congruence": None if (i, j) in alone else short(congruence[i, j], 3),
+            "verdict": "no counterpart" if (i, j) in alone else _verdict(congruence[i, j]),
         }
-        for i, j in zip(first, second, strict=True)
+        for i, j in pairs + alone
     ]
-    for key, count, matched in (("first", len(a), first), ("second", len(b), second)):
-        other = "second" if key == "first" else "first"
-        pairs += [
-            {key: int(k) + 1, other: None, "congruence": None, "verdict": "no counterpart"}
-            for k in np.setdiff1d(np.arange(count), matched)
-        ]
-    return pairs
 
 
 def _verdict(congruence):
@@ -118,23 +113,20 @@ def _verdict(congruence):
 def _network(models, side):
     """Return the edges in common, gained and lost among the items that both fits have."""
     shared = _shared(models, side)
-    names = item_names(models[0], side)
-    found = []
+    names, found = item_names(models[0], side), []
     for model, places in zip(models, shared, strict=True):
         position = {place: k for k, place in enumerate(places)}
         edges = _edges(model, side)
+        ends = zip(edges.first.tolist(), edges.second.tolist(), strict=True)
+        correlations = short(edges.partial_correlation, 3)
         found.append(
             {
-                tuple(sorted((position[i], position[j]))): value
-                for i, j, value in zip(
-                    edges.first.tolist(),
-                    edges.second.tolist(),
-                    short(edges.partial_correlation, 3),
-                    strict=True,
-                )
+                tuple(sorted((position[i], position[j]))): correlation
+                for (i, j), correlation in zip(ends, correlations, strict=True)
                 if i in position and j in position
             }
         )
+    before, after = found
     sure = _different(models, side)
 
     def listed(pairs, values):
@@ -144,15 +136,15 @@ def _network(models, side):
             for pair in pairs[:LISTED_EDGES]
         ]
 
-    lost, gained = found[0].keys() - found[1].keys(), found[1].keys() - found[0].keys()
+    lost, gained = before.keys() - after.keys(), after.keys() - before.keys()
     return {
         "n_shared": len(shared[0]),
-        "n_common": len(found[0].keys() & found[1].keys()),
+        "n_common": len(before.keys() & after.keys()),
         "n_lost": len(lost),
         "n_gained": len(gained),
         "n_different": len(sure),
-        "lost": listed(lost, found[0]),
-        "gained": listed(gained, found[1]),
+        "lost": listed(lost, before),
+        "gained": listed(gained, after),
     }
 
 

@@ -1,52 +1,17 @@
-"""From the report's document to HTML."""
+"""From the report's document to words, and to HTML."""
 
 import base64
 import hashlib
 import json
 from importlib import resources
 
+import numpy as np
+
 from mnpca.persistence import atomic_write
-from mnpca.report.content import SCHEMA, collect
 
+#: Version of the document; a report is only rendered from one it knows.
+SCHEMA = 2
 _SCRIPTS = ("theme.js", "dom.js", "charts.js", "scatter.js", "network.js", "main.js")
-
-
-def write_report(model, X, path, **details):
-    """Write the report of a fit as one HTML file.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        One of the package's estimators.
-    X : array-like of shape (n, p)
-        The training data.
-    path : path-like
-        Where to write; an existing file is replaced.
-    **details
-        See `collect`: labels, label_name, source, notes, ...
-
-    Returns
-    -------
-    dict
-        The report's document.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from mnpca import GeneralizedPCA
-    >>> from mnpca.datasets import make_paper_small
-    >>> from mnpca.report import write_report
-    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
-    >>> model = GeneralizedPCA(n_components=2).fit(data.Y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "report.html")
-    ...     document = write_report(model, data.Y, path, labels=data.labels)
-    ...     os.path.getsize(path) < 8e6
-    True
-    """
-    document = collect(model, X, **details)
-    write_text(path, render(document))
-    return document
 
 
 def render(document):
@@ -78,12 +43,15 @@ def render_page(template, document, *scripts):
         (assets / template).read_text(encoding="utf-8")
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    data = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":  # none can end the script element that holds the data
+        data = data.replace(character, f"\\u{ord(character):04x}")
     return page.render(
         document=document,
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=f"sha256-{digest}",
-        data=_embeddable(document),
+        data=data,
     )
 
 
@@ -124,14 +92,6 @@ def _known(document):
     return document
 
 
-def _embeddable(document):
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
 def write_text(path, text):
     """Write a text file whole or not at all.
 
@@ -144,3 +104,149 @@ def write_text(path, text):
     data = text.encode("utf-8", errors="replace")
     with atomic_write(path) as stream:
         stream.write(data)
+
+
+def story(document):
+    """Return a few sentences that say what was found."""
+    (n, p), kept = document["shape"], document["scree"]["kept"]
+    signal = (
+        f"The {n:,} × {p:,} matrix was split into a signal of {counted(kept, 'component')} and "
+        "noise."
+        if kept
+        else f"No component of the {n:,} × {p:,} matrix stands above its noise: there is no "
+        "low-rank signal to show."
+    )
+    rows, columns = (document["whiteness"][side]["beyond"] for side in ("rows", "columns"))
+    return [
+        signal,
+        _noise_sentence(document),
+        f"Before the noise model is taken out, {_percent(rows[0])} of the residual's pairs of rows "
+        f"and {_percent(columns[0])} of the pairs of columns are correlated beyond three standard "
+        f"deviations of white noise; afterwards {_percent(rows[1])} and {_percent(columns[1])} "
+        "(white noise: 0.27%).",
+    ]
+
+
+def _noise_sentence(document):
+    networks = {side: document["networks"][side] for side in ("rows", "columns")}
+    pairs = " and ".join(
+        f"{counted(network['n_edges'], 'pair')} of {side}"
+        for side, network in networks.items()
+        if network["n_edges"]
+    )
+    if not pairs and set(document["noise"]["structures"].values()) == {"identity"}:
+        return (
+            "Neither networks nor unequal variances describe what is left better than white noise "
+            "does."
+        )
+    if not pairs:
+        return (
+            "The noise has unequal variances; no network among rows or columns is supported by "
+            "the data."
+        )
+    rate = networks["rows"].get("fdr")
+    sure = "" if rate is None else f" (false discovery rate {_percent(rate)})"
+    return f"The noise is correlated along {pairs}, given all others{sure}."
+
+
+def cards(document, seconds):
+    """Return the key figures as (title, figure, remark)."""
+    (n, p), scree, fit = document["shape"], document["scree"], document["convergence"]
+    took = "" if seconds is None else f", {seconds:.1f} s"
+    figures = [
+        ["Data", f"{n:,} × {p:,}", "rows × columns"],
+        ["Signal", f"rank {scree['kept']}", _rank_remark(scree)],
+    ]
+    for side, title in (("rows", "Row network"), ("columns", "Column network")):
+        network = document["networks"][side]
+        count, items = network["n_edges"], network["n_items"]
+        joined = f"{items - network['n_isolated']:,} of {items:,} items joined"
+        figures.append([title, f"{count:,}", f"edge{'s' * (count != 1)}; {joined}"])
+    converged = "converged" if fit["converged"] else "not converged"
+    return [*figures, ["Fit", converged, counted(fit["n_iter"], "iteration") + took]]
+
+
+def conclusions(document):
+    """Return what to conclude from each figure, in a sentence or two."""
+    whiteness = document["whiteness"]
+    white = document["noise"]["white"]  # the verdict of the model check comes first
+    figures = {
+        "scores": _scores_words(document["scores"]),
+        "rank": _rank_words(document["scree"]),
+        "white_values": "A direction is left that stands above white noise: try more components.",
+    }
+    for side, network in document["networks"].items():
+        figures[side] = _network_words(side, network)
+        figures[f"white_{side}"] = (
+            f"The {side} are as uncorrelated as those of white noise."
+            if white or whiteness[side]["beyond"][1] < 0.01
+            else f"Some correlation among {side} is left that the noise model does not hold."
+        )
+    values = whiteness["values"]
+    if white or values["largest"][1] < 1.1 * values["edge"]:
+        figures["white_values"] = "Nothing is left that stands out like a component."
+    return figures
+
+
+def _scores_words(scores):
+    if not scores["mnpca"]:
+        return (
+            "No component stands above the noise, so nothing tells what PCA shows from correlated "
+            "noise."
+        )
+    ours, theirs = (np.array(scores[name][:2], dtype=float).T for name in ("mnpca", "pca"))
+    bases = [np.linalg.qr(x - x.mean(axis=0))[0] for x in (ours, theirs)]
+    same = float(np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)[-1])
+    verdict = "what PCA shows is mostly correlated or unequal noise"
+    if same > 0.5:
+        verdict = "the noise hides a part of the signal from PCA"
+    if same > 0.9:
+        verdict = "PCA shows the same"
+    return (
+        f"The two pictures correlate at {same:.2f} in the direction that they share least, so "
+        f"{verdict}."
+    )
+
+
+def _rank_words(scree):
+    above, plain = (sum(value > 1 for value in scree[name]) for name in ("generalized", "plain"))
+    kept = scree["kept"]
+    words = (
+        f"After whitening, {above or 'none'} of the first {len(scree['generalized'])} singular "
+        f"values {'stands' if above == 1 else 'stand'} above the noise edge; {kept or 'none'} "
+        f"{'is' if kept == 1 else 'are'} kept ({_rank_remark(scree)})."
+    )
+    if plain > above:
+        words += f" Without whitening {plain} do: such noise looks like signal to PCA."
+    return words
+
+
+def _rank_remark(scree):
+    return "as requested" if scree["requested"].isdecimal() else "chosen from the data"
+
+
+def _network_words(side, network):
+    """Return what the drawing and the heat map say."""
+    if not network["n_edges"]:
+        return ""
+    if network["within"] is None:
+        count = network["n_communities"]
+        return (
+            f"The joined {side} form {count:,} {'community' if count == 1 else 'communities'}. "
+            "Members of one share noise that no component holds."
+        )
+    within, chance = network["within"]
+    follows = "follows" if within > 2 * chance else "does not follow"
+    return (
+        f"{_percent(within)} of the edges join {side} of one label, against {_percent(chance)} of "
+        f"all pairs: the noise {follows} the labels."
+    )
+
+
+def counted(number, thing):
+    """Return a number of things in words."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def _percent(share):
+    return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
