@@ -4,7 +4,7 @@ The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to 
 """
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,8 +87,9 @@ class Edges:
 
     def strongest(self, count: int) -> "Edges":
         """Return the first `count` edges."""
-        arrays = {name: v for name, v in vars(self).items() if isinstance(v, np.ndarray)}
-        return replace(self, **{name: values[:count] for name, values in arrays.items()})
+        values: dict[str, Any] = vars(self)
+        arrays = {name: v[:count] for name, v in values.items() if isinstance(v, np.ndarray)}
+        return Edges(**values | arrays)
 
     def degree(self) -> IntArray:
         """Return the number of edges of each item."""
@@ -392,8 +393,10 @@ def correlations(matrix: FloatArray) -> Correlations:
     matrix = matrix[np.ix_(rows, columns)]
     size = np.sqrt(np.mean(matrix**2))
     matrix = matrix / size if size > 0 else matrix
-    pairs = [correlation_matrix(m)[np.triu_indices(len(m), k=1)] for m in (matrix, matrix.T)]
-    return Correlations(*pairs, np.linalg.svd(matrix, compute_uv=False), matrix.shape)
+    rows, columns = (
+        correlation_matrix(m)[np.triu_indices(len(m), k=1)] for m in (matrix, matrix.T)
+    )
+    return Correlations(rows, columns, np.linalg.svd(matrix, compute_uv=False), matrix.shape)
 
 
 def residual_correlations(model: Any, X: Any) -> tuple[Correlations, Correlations]:

@@ -127,8 +127,5 @@ def make_tensor_normal(
         noise = np.moveaxis(colored.reshape(noise.shape), 0, axis)
     if signal.any():
         signal *= signal_scale * np.sqrt(0.2 / np.mean(signal**2))
-    return Bunch(
-        Y=signal + noise,
-        signal=signal,
-        precisions=[sp.csr_array(precision) for precision in precisions],
-    )
+    precisions = [sp.csr_array(precision) for precision in precisions]
+    return Bunch(Y=signal + noise, signal=signal, precisions=precisions)

@@ -1,4 +1,7 @@
-"""Everything the report shows, as one plain document that fits in JSON."""
+"""Everything the report shows, as one plain document that fits in JSON.
+
+The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to for granted.
+"""
 
 import datetime
 import importlib.metadata
@@ -62,14 +65,10 @@ def write_report(model, X, path, **details):
     Examples
     --------
     >>> import os, tempfile
-    >>> from mnpca import GeneralizedPCA
-    >>> from mnpca.datasets import make_paper_small
     >>> from mnpca.report import write_report
-    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
-    >>> model = GeneralizedPCA(n_components=2).fit(data.Y)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "report.html")
-    ...     document = write_report(model, data.Y, path, labels=data.labels)
+    ...     document = write_report(model, X, path, source="my data")
     ...     os.path.getsize(path) < 8e6
     True
     """
@@ -124,10 +123,7 @@ def collect(
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> document = mnpca.report.collect(model, data.Y, labels=data.labels, label_name="group")
+    >>> document = mnpca.report.collect(model, X, source="my data")
     >>> document["schema"]
     2
     """

@@ -1,4 +1,7 @@
-"""From the report's document to words, and to HTML."""
+"""From the report's document to words, and to HTML.
+
+The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to for granted.
+"""
 
 import base64
 import hashlib
@@ -19,10 +22,7 @@ def render(document):
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> mnpca.report.render(mnpca.report.collect(model, data.Y))[:15]
+    >>> mnpca.report.render(mnpca.report.collect(model, X))[:15]
     '<!doctype html>'
     """
     return render_page("report.html.j2", _known(document), *_SCRIPTS)
@@ -60,10 +60,7 @@ def save_content(document, path):
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> mnpca.report.save_content(mnpca.report.collect(model, data.Y), "report.json")
+    >>> mnpca.report.save_content(mnpca.report.collect(model, X), "report.json")
     """
     write_text(path, json.dumps(document, allow_nan=False, ensure_ascii=False))
 
@@ -73,10 +70,7 @@ def load_content(path):
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> document = mnpca.report.collect(model, data.Y)
+    >>> document = mnpca.report.collect(model, X)
     >>> mnpca.report.save_content(document, "report.json")
     >>> mnpca.report.load_content("report.json") == document
     True

@@ -1,34 +1,27 @@
-"""The container: a zip archive, written whole or not at all and read with suspicion."""
+"""Reading, with suspicion: a file may be truncated, altered, foreign, oversized or hostile."""
 
-import contextlib
 import io
 import json
 import math
 import os
 import re
-import secrets
-import shutil
 import zipfile
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import Bunch
 
-from mnpca.persistence._values import Decoder, Encoder
+from mnpca._typing import PathLike
+from mnpca.persistence.write import ARRAY_KINDS, DOCUMENT, NAMED_TUPLES, PLAIN_OBJECTS, SCHEMA
 
-SCHEMA = 1
-"""Version of the file format."""
-
-DOCUMENT = "document.json"
 MEMBER_NAME = re.compile(r"document\.json|arrays/[0-9]{1,6}\.npy")
 MEMBER_LIMIT = 10_000
 # The header of a .npy member as NumPy writes it. NumPy's own reader evaluates the text as Python.
 NPY_HEADER = re.compile(
     r"\{'descr': '([^']{1,20})', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n"
 )
-# Fixed, so that the same model gives the same bytes.
-TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
 class ModelFileError(ValueError):
@@ -52,40 +45,14 @@ class ModelFileError(ValueError):
         super().__init__(message if len(message) < 900 else f"{message[:900]}...")
 
 
-def write_document(
-    path: str | os.PathLike[str], kind: str, version: str, content: dict[str, Any]
-) -> None:
-    """Write `content` as a file of the given kind; an older file stays until that is done.
-
-    The content has values of the types that ``_values.py`` lists, by name; one of another type
-    raises TypeError, and nothing is written.
-    """
-    encoder = Encoder()
-    tree = encoder.encode(content, where="content")
-    document = {
-        "format": "mnpca",
-        "kind": kind,
-        "schema": SCHEMA,
-        "version": version,
-        "content": tree,
-    }
-    text = json.dumps(document, allow_nan=False, indent=1).encode()
-    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo(DOCUMENT, TIMESTAMP), text)
-        for number, array in enumerate(encoder.arrays):
-            info = zipfile.ZipInfo(f"arrays/{number}.npy", TIMESTAMP)
-            with archive.open(info, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-
-
-def looks_like(path: str | os.PathLike[str], kind: str) -> bool:
+def looks_like(path: PathLike, kind: str) -> bool:
     """Tell whether a file begins as one of the given kind does; the rest may be damaged."""
     with open(path, "rb") as file:
         head = file.read(256)
     return DOCUMENT.encode() in head and f'"kind": "{kind}"'.encode() in head
 
 
-def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+def read_document(path: PathLike, kind: str) -> dict[str, Any]:
     """Read the content of a file that `write_document` made.
 
     Memory stays proportional to the size of the file, whatever the file claims.
@@ -121,7 +88,7 @@ def read_document(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
 
 
 def _read(file: BinaryIO, size: int, kind: str) -> dict[str, Any]:
-    """Check the archive's shape, then the document's, then decode."""
+    """Check the archive's form, then the document's, then decode."""
     if not zipfile.is_zipfile(file):
         raise ModelFileError("it is not an mnpca file, or its end is missing.")
     with zipfile.ZipFile(file) as archive:
@@ -197,7 +164,7 @@ def _read_array(member: Any, size: int) -> Any:
         raise ModelFileError("an array has a header that mnpca never writes.")
     dtype, fortran = np.dtype(header[1]), header[2] == "True"
     shape = tuple(int(length) for length in header[3].replace(" ", "").split(",") if length)
-    if dtype.kind not in "biufcSUmM" or dtype.shape:
+    if dtype.kind not in ARRAY_KINDS or dtype.shape:
         raise ModelFileError(f"an array has the type {dtype}, which mnpca never writes.")
     count = math.prod(shape)
     if len(start) + header_size + count * dtype.itemsize != size:
@@ -215,60 +182,73 @@ def _read_array(member: Any, size: int) -> Any:
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
-@contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file that takes its name only once all of it is on the disk.
+class Decoder:
+    """Turns a JSON tree back into values; `take_array` fetches an array by its number."""
 
-    The bytes go to a temporary file in the same folder, which is flushed to the disk and then
-    renamed over `path`. Whatever happens before the rename (an exception, a full disk, a killed
-    process) leaves an older file of that name as it was.
+    def __init__(self, take_array: Callable[[Any], Any]) -> None:
+        self._take_array = take_array
 
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from mnpca.persistence import atomic_write
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_write(os.path.join(folder, "a.bin")) as file:
-    ...         _ = file.write(b"abc")
-    ...     os.listdir(folder)
-    ['a.bin']
-    """
-    # A link keeps pointing at the file that the new content goes to.
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"The folder of {str(path)!r} does not exist; create it first.")
-    if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null
-        raise FileExistsError(f"{str(path)!r} exists and is not a file; name a file.")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():  # what others may not read stays so
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
+    def decode(self, tree: Any) -> Any:
+        """Return the value that `Encoder.encode` wrote; unknown types raise ValueError."""
+        if isinstance(tree, list):
+            return [self.decode(item) for item in tree]
+        if not isinstance(tree, dict):
+            return tree
+        kind = tree["type"]
+        if kind in NAMED_TUPLES:
+            return NAMED_TUPLES[kind](*self.decode(tree["items"]))
+        decoders = {
+            "float": lambda t: float(t["value"]),
+            "tuple": lambda t: tuple(self.decode(t["items"])),
+            "dict": self._dict,
+            "Bunch": lambda t: Bunch(**self._dict(t)),
+            "scalar": self._scalar,
+            "array": lambda t: self._take_array(t["number"]),
+            "objects": self._objects,
+            "sparse": self._sparse,
+            "RandomState": self._random_state,
+        }
+        if kind not in decoders:
+            raise ValueError(f"unknown type {kind!r}")
+        return decoders[kind](tree)
 
+    def _dict(self, tree: dict[str, Any]) -> dict[Any, Any]:
+        return {self.decode(key): self.decode(item) for key, item in tree["items"]}
 
-def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove the temporary files that killed writers of `path` left behind."""
-    target = Path(os.path.realpath(path))
-    for entry in target.parent.glob(".*.part"):
-        stem = entry.name.removesuffix(".part").rpartition(".")[0]
-        if stem == f".{target.name}":
-            entry.unlink(missing_ok=True)
+    def _scalar(self, tree: dict[str, Any]) -> Any:
+        dtype = np.dtype(str(tree["dtype"]))
+        data = bytes.fromhex(tree["hex"])
+        if dtype.kind not in ARRAY_KINDS or len(data) != dtype.itemsize:
+            raise ValueError("a scalar does not match its type")
+        return np.frombuffer(data, dtype)[0] if data else dtype.type()
 
+    def _objects(self, tree: dict[str, Any]) -> Any:
+        items = self.decode(tree["items"])
+        if not all(type(item) in PLAIN_OBJECTS for item in items):
+            raise ValueError("an object array holds more than strings and numbers")
+        array = np.empty(len(items), dtype=object)
+        array[:] = items
+        return array.reshape(tree["shape"])
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut; Windows offers no such call on folders."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def _sparse(self, tree: dict[str, Any]) -> Any:
+        form = tree["format"]
+        parts = [self.decode(part) for part in tree["parts"]]
+        if not all(type(part) is np.ndarray and part.dtype.kind in "biufc" for part in parts):
+            raise ValueError("a part of a sparse array is not an array of numbers")
+        shape = tuple(map(int, tree["shape"]))
+        arguments = (parts[0], (parts[1], parts[2])) if form == "coo" else tuple(parts)
+        make = getattr(sp, f"{form}_{'matrix' if tree['matrix'] else 'array'}")
+        value = make(arguments, shape=shape)
+        if form in ("csr", "csc"):
+            # SciPy's compiled routines trust the indices, so they are checked here, once.
+            value.check_format(full_check=True)
+        return value
+
+    def _random_state(self, tree: dict[str, Any]) -> np.random.RandomState:
+        state = self.decode(tree["state"])
+        # NumPy trusts the position, and would read past the key.
+        if not 0 <= state["state"]["pos"] <= 624:
+            raise ValueError("a random state has its position outside its key")
+        generator = np.random.RandomState()
+        generator.set_state(state)
+        return generator
