@@ -39,15 +39,12 @@ _FIELDS = ("real", "integer", "unsigned-integer", "pattern", "double")
 
 def read_npy(path: PathLike, reading: Reading) -> Table:
     """Read a two-dimensional array."""
-    _no_names(reading, "an NPY file")
+    reading.nothing("an NPY file")
     with open(path, "rb") as file:
         if file.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
             raise DataError("not an NPY file; save the matrix with numpy.save.")
         file.seek(0)
-        shape = _npy_shape(file)
-    if len(shape) != 2:
-        raise DataError(f"not a matrix: the array has {len(shape)} dimensions, not 2.")
-    check_shape(*shape)
+        check_shape(*_npy_shape(file))
     return Table(check_matrix(np.load(path, allow_pickle=False)))
 
 
@@ -57,7 +54,7 @@ def read_npz(path: PathLike, reading: Reading) -> Table:
     Arrays ``row_names`` and ``column_names``, and one with the name of the labels, are used when
     they are there.
     """
-    reading.only_names("an NPZ file")
+    reading.only_labels("an NPZ file")
     name, shapes = reading.labels, {}
     with zipfile.ZipFile(path) as archive:
         if _unzipped_size(archive) > MAX_NPZ_BYTES:
@@ -101,14 +98,8 @@ def read_npz(path: PathLike, reading: Reading) -> Table:
 
 def read_mtx(path: PathLike, reading: Reading) -> Table:
     """Read a Matrix Market file; zeros that are not stored are zeros."""
-    _no_names(reading, "an MTX file")
+    reading.nothing("an MTX file")
     return Table(check_matrix(read_market_values(path)))
-
-
-def _no_names(reading: Reading, kind: str) -> None:
-    reading.only_names(kind)
-    if reading.labels is not None:
-        raise DataError(f"{kind} has no named columns, so --labels cannot be used with it.")
 
 
 def _unzipped_size(archive: zipfile.ZipFile) -> int:
@@ -117,9 +108,9 @@ def _unzipped_size(archive: zipfile.ZipFile) -> int:
 
 def _npy_shape(file: Any) -> tuple[int, ...]:
     """Return the shape of an array, from its header alone."""
-    if np.lib.format.read_magic(file) == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)[0]
-    return np.lib.format.read_array_header_2_0(file)[0]
+    old = np.lib.format.read_magic(file) == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+    return read(file)[0]
 
 
 def _matrix_name(shapes: dict[str, tuple[int, ...]]) -> str:
@@ -133,10 +124,7 @@ def _matrix_name(shapes: dict[str, tuple[int, ...]]) -> str:
 
 
 def _sparse_values(path: PathLike, arrays: Any) -> FloatArray:
-    shape = np.atleast_1d(arrays["shape"])
-    if shape.shape != (2,):
-        raise DataError("not a matrix: the sparse array does not have two dimensions.")
-    check_shape(int(shape[0]), int(shape[1]))
+    check_shape(*map(int, np.atleast_1d(arrays["shape"])))
     matrix = sp.load_npz(path)
     if matrix.format in ("csr", "csc", "bsr"):
         # SciPy's compiled routines trust the indices and would write outside the matrix.
@@ -227,7 +215,7 @@ def read_parquet(path: PathLike, reading: Reading) -> Table:
 def read_h5ad(path: PathLike, reading: Reading) -> Table:
     """Read X of an AnnData file with the names of its observations and variables."""
     anndata = _require("anndata", "H5AD", "anndata")
-    reading.only_names("H5AD files")
+    reading.only_labels("H5AD files")
     backed = anndata.read_h5ad(path, backed="r")
     try:
         check_shape(*backed.shape)

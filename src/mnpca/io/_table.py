@@ -43,11 +43,17 @@ class Reading:
         if "" in self.strip:
             raise DataError("--strip needs a text to remove from cells, such as %.")
 
-    def only_names(self, kind: str) -> None:
+    def only_labels(self, kind: str) -> None:
         """Refuse options that only tables of cells have."""
         for option in ("index", "columns", "drop", "strip", "na", "encoding", "categories"):
             if getattr(self, option):
                 raise DataError(f"--{option} is for tables with named columns, not for {kind}.")
+
+    def nothing(self, kind: str) -> None:
+        """Refuse options about names, too."""
+        self.only_labels(kind)
+        if self.labels is not None:
+            raise DataError(f"{kind} has no named columns, so --labels cannot be used with it.")
 
 
 @dataclass(frozen=True)
@@ -135,8 +141,11 @@ class Table:
         return self.column_names[j] if self.column_names is not None else str(j + 1)
 
 
-def check_shape(n_rows: int, n_columns: int) -> None:
-    """Refuse a matrix that would not fit, before any of it is read."""
+def check_shape(*shape: int) -> None:
+    """Refuse what is no matrix, or one that would not fit, before any of it is read."""
+    if len(shape) != 2:
+        raise DataError(f"not a matrix: the array has {len(shape)} dimensions, not 2.")
+    n_rows, n_columns = shape
     if max(n_rows, 0) * max(n_columns, 0) > MAX_CELLS:
         raise DataError(
             f"the matrix is {n_rows} x {n_columns}; the command line takes at most "
@@ -153,9 +162,7 @@ def check_shape(n_rows: int, n_columns: int) -> None:
 def check_matrix(values: Any) -> FloatArray:
     """Return a two-dimensional real array as float64, or say what it is instead."""
     values = np.asarray(values)
-    if values.ndim != 2:
-        shape = " x ".join(map(str, values.shape)) or "a single value"
-        raise DataError(f"not a matrix: the array has {values.ndim} dimensions ({shape}), not 2.")
+    check_shape(*values.shape)
     if values.dtype.kind not in "fiub":
         raise DataError(f"not a matrix of real numbers: the array holds {values.dtype}.")
     return np.ascontiguousarray(values, dtype=np.float64)
