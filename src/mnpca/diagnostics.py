@@ -68,8 +68,8 @@ class Edges:
     Examples
     --------
     >>> edges = mnpca.diagnostics.network_edges(model, "columns")
-    >>> len(edges.strongest(5)), int(edges.degree().sum()) == 2 * len(edges)
-    (5, True)
+    >>> len(edges.strongest(3)), int(edges.degree().sum()) == 2 * len(edges)
+    (3, True)
     """
 
     first: np.ndarray

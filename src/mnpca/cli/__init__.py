@@ -75,15 +75,16 @@ def _run(arguments):
 
 
 def _explain(error):
+    """Return the line and the exit code for an error."""
     import numpy as np
 
     from mnpca.io import quoted
 
-    message = _one_line(error)
+    message, look = _one_line(error), "(run again with --debug to see where)"
     if isinstance(error, MemoryError):
         return "the computation does not fit in this machine's memory.", FAILED
     if isinstance(error, np.linalg.LinAlgError):  # a ValueError, but no fault of the input's form
-        return f"{message} (run again with --debug to see where)", FAILED
+        return f"{message} {look}", FAILED
     if isinstance(error, (ValueError, ImportError, FileNotFoundError, PermissionError)):
         return message, WRONG_INPUT
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -92,8 +93,7 @@ def _explain(error):
         return f"a name is too long for the file system: {name}; give a shorter one.", WRONG_INPUT
     if isinstance(error, OSError):
         return message, FAILED
-    kind = type(error).__name__
-    return f"{kind}: {message or 'no details'} (run again with --debug to see where)", FAILED
+    return f"{type(error).__name__}: {message or 'no details'} {look}", FAILED
 
 
 def _interrupted(interrupt):

@@ -29,7 +29,7 @@ from mnpca.diagnostics import (
     training_view,
 )
 from mnpca.engines.arrays import on_host
-from mnpca.report.render import SCHEMA, cards, conclusions, render, story, write_text
+from mnpca.report.render import SCHEMA, cards, render, story, write_text
 
 #: Points drawn, components offered and characters of a name, at most.
 MAX_POINTS, MAX_COMPONENTS, MAX_NAME = 4000, 10, 300
@@ -158,8 +158,7 @@ def collect(
         "settings": _settings(model, scaled),
         "versions": versions(),
     }
-    words = {"story": story(document), "cards": cards(document, seconds)}
-    return document | words | {"conclusions": conclusions(document)}
+    return document | {"story": story(document), "cards": cards(document, seconds)}
 
 
 def _checked(labels, name, count, item):
@@ -179,7 +178,7 @@ def _scores(model, X, missing, labels, scaled):
     chosen = np.linspace(0, len(X) - 1, min(len(X), MAX_POINTS)).astype(int)
     count = min(int(model.n_components_), MAX_COMPONENTS)
     names = item_names(model, "rows")
-    ours = []
+    ours, agreement = [], None
     if count:
         observed = np.where(missing[chosen], np.nan, X[chosen])
         ours = short(np.asarray(model.transform(named_rows(model, observed)))[:, :count].T)
@@ -187,13 +186,19 @@ def _scores(model, X, missing, labels, scaled):
     solver = "randomized" if rank < min(X.shape) // 2 else "full"
     pca = PCA(rank, svd_solver=solver, random_state=0)
     theirs = pca.fit_transform(StandardScaler().fit_transform(X) if scaled else X)
+    theirs = short(theirs[chosen].T)
+    if count:  # the smallest canonical correlation of the two pictures
+        pictures = (np.array(scores[:2], dtype=float).T for scores in (ours, theirs))
+        one, other = (np.linalg.qr(x - x.mean(axis=0))[0] for x in pictures)
+        agreement = short(np.linalg.svd(one.T @ other, compute_uv=False)[-1])
     return {
         "n_rows": len(X),
         "names": [names[i][:MAX_NAME] for i in chosen],
         "named": hasattr(model, "sample_names_in_"),
         "labels": None if labels is None else describe_labels(labels[chosen]),
         "mnpca": ours,
-        "pca": short(theirs[chosen].T),
+        "pca": theirs,
+        "agreement": agreement,
     }
 
 

@@ -8,8 +8,6 @@ import hashlib
 import json
 from importlib import resources
 
-import numpy as np
-
 from mnpca.persistence import atomic_write
 
 #: Version of the document; a report is only rendered from one it knows.
@@ -146,10 +144,11 @@ def _noise_sentence(document):
 def cards(document, seconds):
     """Return the key figures as (title, figure, remark)."""
     (n, p), scree, fit = document["shape"], document["scree"], document["convergence"]
+    chosen = "as requested" if scree["requested"].isdecimal() else "chosen from the data"
     took = "" if seconds is None else f", {seconds:.1f} s"
     figures = [
         ["Data", f"{n:,} × {p:,}", "rows × columns"],
-        ["Signal", f"rank {scree['kept']}", _rank_remark(scree)],
+        ["Signal", f"rank {scree['kept']}", chosen],
     ]
     for side, title in (("rows", "Row network"), ("columns", "Column network")):
         network = document["networks"][side]
@@ -158,83 +157,6 @@ def cards(document, seconds):
         figures.append([title, f"{count:,}", f"edge{'s' * (count != 1)}; {joined}"])
     converged = "converged" if fit["converged"] else "not converged"
     return [*figures, ["Fit", converged, counted(fit["n_iter"], "iteration") + took]]
-
-
-def conclusions(document):
-    """Return what to conclude from each figure, in a sentence or two."""
-    whiteness = document["whiteness"]
-    white = document["noise"]["white"]  # the verdict of the model check comes first
-    figures = {
-        "scores": _scores_words(document["scores"]),
-        "rank": _rank_words(document["scree"]),
-        "white_values": "A direction is left that stands above white noise: try more components.",
-    }
-    for side, network in document["networks"].items():
-        figures[side] = _network_words(side, network)
-        figures[f"white_{side}"] = (
-            f"The {side} are as uncorrelated as those of white noise."
-            if white or whiteness[side]["beyond"][1] < 0.01
-            else f"Some correlation among {side} is left that the noise model does not hold."
-        )
-    values = whiteness["values"]
-    if white or values["largest"][1] < 1.1 * values["edge"]:
-        figures["white_values"] = "Nothing is left that stands out like a component."
-    return figures
-
-
-def _scores_words(scores):
-    if not scores["mnpca"]:
-        return (
-            "No component stands above the noise, so nothing tells what PCA shows from correlated "
-            "noise."
-        )
-    ours, theirs = (np.array(scores[name][:2], dtype=float).T for name in ("mnpca", "pca"))
-    bases = [np.linalg.qr(x - x.mean(axis=0))[0] for x in (ours, theirs)]
-    same = float(np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)[-1])
-    verdict = "what PCA shows is mostly correlated or unequal noise"
-    if same > 0.5:
-        verdict = "the noise hides a part of the signal from PCA"
-    if same > 0.9:
-        verdict = "PCA shows the same"
-    return (
-        f"The two pictures correlate at {same:.2f} in the direction that they share least, so "
-        f"{verdict}."
-    )
-
-
-def _rank_words(scree):
-    above, plain = (sum(value > 1 for value in scree[name]) for name in ("generalized", "plain"))
-    kept = scree["kept"]
-    words = (
-        f"After whitening, {above or 'none'} of the first {len(scree['generalized'])} singular "
-        f"values {'stands' if above == 1 else 'stand'} above the noise edge; {kept or 'none'} "
-        f"{'is' if kept == 1 else 'are'} kept ({_rank_remark(scree)})."
-    )
-    if plain > above:
-        words += f" Without whitening {plain} do: such noise looks like signal to PCA."
-    return words
-
-
-def _rank_remark(scree):
-    return "as requested" if scree["requested"].isdecimal() else "chosen from the data"
-
-
-def _network_words(side, network):
-    """Return what the drawing and the heat map say."""
-    if not network["n_edges"]:
-        return ""
-    if network["within"] is None:
-        count = network["n_communities"]
-        return (
-            f"The joined {side} form {count:,} {'community' if count == 1 else 'communities'}. "
-            "Members of one share noise that no component holds."
-        )
-    within, chance = network["within"]
-    follows = "follows" if within > 2 * chance else "does not follow"
-    return (
-        f"{_percent(within)} of the edges join {side} of one label, against {_percent(chance)} of "
-        f"all pairs: the noise {follows} the labels."
-    )
 
 
 def counted(number, thing):
