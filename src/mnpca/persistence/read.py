@@ -87,10 +87,15 @@ def read_document(path: PathLike, kind: str) -> dict[str, Any]:
             ) from error
 
 
+def _demand(holds: Any, otherwise: str) -> None:
+    """Refuse the file, with a reason, unless something holds."""
+    if not holds:
+        raise ModelFileError(otherwise)
+
+
 def _read(file: BinaryIO, size: int, kind: str) -> dict[str, Any]:
     """Check the archive's form, then the document's, then decode."""
-    if not zipfile.is_zipfile(file):
-        raise ModelFileError("it is not an mnpca file, or its end is missing.")
+    _demand(zipfile.is_zipfile(file), "it is not an mnpca file, or its end is missing.")
     with zipfile.ZipFile(file) as archive:
         members = _checked_members(archive, size)
         with archive.open(members.pop(DOCUMENT)) as member:
@@ -98,16 +103,15 @@ def _read(file: BinaryIO, size: int, kind: str) -> dict[str, Any]:
 
         def take_array(number: Any) -> Any:
             # Each array serves once, so a small document cannot ask for many large copies.
-            info = members.pop(f"arrays/{int(number)}.npy", None)
-            if info is None:
-                raise ModelFileError(f"array {number!r} is missing.")
+            name = f"arrays/{int(number)}.npy"
+            _demand(name in members, f"array {number!r} is missing.")
+            info = members.pop(name)
             with archive.open(info) as member:
                 return _read_array(member, info.file_size)
 
         content = Decoder(take_array).decode(document["content"])
-    if not isinstance(content, dict):
-        raise ModelFileError("its content is not a table of names.")
-    return content
+    _demand(isinstance(content, dict), "its content is not a table of names.")
+    return dict(content)
 
 
 def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
@@ -117,68 +121,62 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
     zip bomb, compressed or of overlapping members, impossible to write in this format.
     """
     infos = archive.infolist()
-    if len(infos) > MEMBER_LIMIT:
-        raise ModelFileError(f"it has {len(infos)} members, more than {MEMBER_LIMIT}.")
     members = {info.filename: info for info in infos}
-    if len(members) != len(infos):
-        raise ModelFileError("two members have the same name.")
+    few = len(infos) <= MEMBER_LIMIT
+    _demand(few, f"it has {len(infos)} members, more than {MEMBER_LIMIT}.")
+    _demand(len(members) == len(infos), "two members have the same name.")
     for name, info in members.items():
-        if not MEMBER_NAME.fullmatch(name):
-            raise ModelFileError(f"it has a foreign member {name[:80]!r}.")
-        if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
-            raise ModelFileError(f"its member {name!r} is compressed; mnpca files never are.")
-        if info.flag_bits & 0x1:
-            raise ModelFileError(f"its member {name!r} is encrypted.")
-    if sum(info.file_size for info in infos) > size:
-        raise ModelFileError("its members claim more bytes than the file has.")
-    if DOCUMENT not in members:
-        raise ModelFileError(f"it has no {DOCUMENT}, so it is not an mnpca file.")
+        _demand(MEMBER_NAME.fullmatch(name), f"it has a foreign member {name[:80]!r}.")
+        stored = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
+        _demand(stored, f"its member {name!r} is compressed; mnpca files never are.")
+        _demand(not info.flag_bits & 0x1, f"its member {name!r} is encrypted.")
+    claimed = sum(info.file_size for info in infos)
+    _demand(claimed <= size, "its members claim more bytes than the file has.")
+    _demand(DOCUMENT in members, f"it has no {DOCUMENT}, so it is not an mnpca file.")
     return members
 
 
 def _checked_document(document: Any, kind: str) -> Any:
     """Check what the document says it is."""
-    if not isinstance(document, dict) or document.get("format") != "mnpca":
-        raise ModelFileError("it is not an mnpca file.")
+    ours = isinstance(document, dict) and document.get("format") == "mnpca"
+    _demand(ours, "it is not an mnpca file.")
     schema = document.get("schema")
-    if type(schema) is not int or schema < 1:
-        raise ModelFileError(f"its schema number is {schema!r}.")
-    if schema > SCHEMA:
-        raise ModelFileError(
-            f"it was written by a later version (mnpca {document.get('version')}, schema {schema};"
-            f" this version reads up to schema {SCHEMA}). Upgrade mnpca to read it."
-        )
-    if document.get("kind") != kind:
-        raise ModelFileError(f"it is a {document.get('kind')!r} file, not a {kind!r} file.")
+    _demand(type(schema) is int and schema >= 1, f"its schema number is {schema!r}.")
+    _demand(
+        schema <= SCHEMA,
+        f"it was written by a later version (mnpca {document.get('version')}, schema {schema}; "
+        f"this version reads up to schema {SCHEMA}). Upgrade mnpca to read it.",
+    )
+    there = document.get("kind")
+    _demand(there == kind, f"it is a {there!r} file, not a {kind!r} file.")
     return document
 
 
 def _read_array(member: Any, size: int) -> Any:
     """Read one .npy member whose header must account for every byte of it."""
     start = member.read(10)
-    if start[:8] != b"\x93NUMPY\x01\x00":
-        raise ModelFileError("an array is not in the .npy format.")
+    _demand(start[:8] == b"\x93NUMPY\x01\x00", "an array is not in the .npy format.")
     header_size = int.from_bytes(start[8:], "little")
     header = NPY_HEADER.fullmatch(member.read(header_size).decode("latin1"))
     if header is None:
         raise ModelFileError("an array has a header that mnpca never writes.")
     dtype, fortran = np.dtype(header[1]), header[2] == "True"
     shape = tuple(int(length) for length in header[3].replace(" ", "").split(",") if length)
-    if dtype.kind not in ARRAY_KINDS or dtype.shape:
-        raise ModelFileError(f"an array has the type {dtype}, which mnpca never writes.")
+    plain = dtype.kind in ARRAY_KINDS and not dtype.shape
+    _demand(plain, f"an array has the type {dtype}, which mnpca never writes.")
     count = math.prod(shape)
-    if len(start) + header_size + count * dtype.itemsize != size:
-        raise ModelFileError("an array's header does not match its size.")
+    told = len(start) + header_size + count * dtype.itemsize
+    _demand(told == size, "an array's header does not match its size.")
     flat = np.empty(count, dtype)
     if flat.nbytes:
-        buffer = io.BufferedReader(member)
-        if buffer.readinto(flat.view(np.uint8).data) != flat.nbytes:
-            raise ModelFileError("an array is cut short.")
-        member = buffer
-    if member.read(1):  # reading the end is also what makes zipfile compare the checksum
-        raise ModelFileError("an array has bytes to spare.")
-    if dtype.kind == "b" and flat.view(np.uint8).max(initial=0) > 1:
-        raise ModelFileError("an array of truth values holds other values.")
+        member = io.BufferedReader(member)
+        filled = member.readinto(flat.view(np.uint8).data)
+        _demand(filled == flat.nbytes, "an array is cut short.")
+    # Reading the end is also what makes zipfile compare the checksum.
+    _demand(not member.read(1), "an array has bytes to spare.")
+    if dtype.kind == "b":
+        binary = flat.view(np.uint8).max(initial=0) <= 1
+        _demand(binary, "an array of truth values holds other values.")
     return flat.reshape(shape, order="F" if fortran else "C")
 
 
