@@ -236,7 +236,7 @@ def force_layout(
     n_iter : int, default=250
         Number of steps.
     seed : int, default=0
-        Of the first places.
+        Seed of the initial places.
 
     Returns
     -------
@@ -313,7 +313,7 @@ def training_view(model: Any, X: Any) -> tuple[Any, FloatArray]:
     if not hasattr(model, "row_precision_"):
         raise TypeError(
             "Only models of one matrix with two noise networks have these diagnostics; a "
-            f"{type(model).__name__} is none."
+            f"{type(model).__name__} is not one."
         )
     X = np.asarray(on_host(X), dtype=float)
     if X.ndim != 2:
@@ -345,7 +345,7 @@ def training_view(model: Any, X: Any) -> tuple[Any, FloatArray]:
 
 @dataclass(frozen=True)
 class Correlations:
-    """Signs of correlation in a matrix.
+    """Correlations of all pairs of rows and of columns of a matrix, and its singular values.
 
     Attributes
     ----------
@@ -370,9 +370,9 @@ class Correlations:
     shape: tuple[int, int]
 
     def share_above(self, side: str, deviations: float = 3.0) -> float:
-        """Share of pairs whose correlation is beyond so many standard deviations of white noise.
+        """Return the share of pairs that are correlated beyond white noise.
 
-        White noise has 0.27% of its pairs beyond three.
+        White noise has 0.27% of its pairs beyond three standard `deviations`.
         """
         values = self.row_correlations if side == "rows" else self.column_correlations
         other = self.shape[1] if side == "rows" else self.shape[0]
@@ -380,7 +380,7 @@ class Correlations:
 
 
 def correlations(matrix: FloatArray) -> Correlations:
-    """Take the signs of correlation of a matrix.
+    """Return the correlations and the singular values of a matrix.
 
     A matrix with more than 2000 rows or columns is thinned to so many at even distances.
 
@@ -400,7 +400,7 @@ def correlations(matrix: FloatArray) -> Correlations:
 
 
 def residual_correlations(model: Any, X: Any) -> tuple[Correlations, Correlations]:
-    """Return signs of correlation in the residual of a `training_view`, plain and whitened."""
+    """Return the correlations in the residual of a `training_view`, plain and whitened."""
     residual = X - model.denoise()
     whitened = whiten(residual, model.row_precision_, model.col_precision_)
     return correlations(residual), correlations(whitened)
@@ -434,10 +434,10 @@ def histograms(before: Correlations, after: Correlations, kind: str) -> Histogra
     elif kind in ("rows", "columns"):
         name = f"{kind.removesuffix('s')}_correlations"
         samples = getattr(before, name), getattr(after, name)
-        spread = 1 / np.sqrt(shape[1] if kind == "rows" else shape[0])
-        limit = min(1.0, 8 * spread)
+        deviation = 1 / np.sqrt(shape[1] if kind == "rows" else shape[0])
+        limit = min(1.0, 8 * deviation)
         bins, at = np.linspace(-limit, limit, 61), np.linspace(-limit, limit, 121)
-        law = np.exp(-((at / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
+        law = np.exp(-((at / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
     else:
         raise ValueError(f'kind must be "singular values", "rows" or "columns", got {kind!r}.')
     heights = [

@@ -84,7 +84,7 @@ WRONG = {
     "no unit to scale by": (
         "a,b,c\n" + "".join(f"{i * i},{i**3 % 7},{1 + i % 2}e-320\n" for i in range(9)),
         ["fit", "data.csv", "--scale"],
-        "column 'c' has a spread of",
+        "column 'c' has a standard deviation of",
     ),
     "output is a file": (table(), ["fit", "data.csv", "-o", "data.csv"], "is a file"),
     "output exists": (table(), ["fit", "data.csv", "-o", "full"], "--overwrite"),

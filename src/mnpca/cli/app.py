@@ -251,9 +251,9 @@ def report(
     With two folders, write comparison.html into the second: which components and edges the fits
     share, and which are gained and lost from the first to the second.
     """
-    from mnpca.cli.report import write_again
+    from mnpca.cli.report import write_report
 
-    path = write_again(out, other)
+    path = write_report(out, other)
     if json:
         print_json({"report": str(path)})
     else:

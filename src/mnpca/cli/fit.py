@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mnpca.cli._beside import change_units, load_column_labels, load_covariates, units_of
+from mnpca.cli.side_data import change_units, load_column_labels, load_covariates, units_of
 from mnpca.diagnostics import (
     SHOWN_RATE,
     item_names,

@@ -8,7 +8,7 @@ from mnpca.report import load_content, render, write_comparison, write_text
 COMPARISON_FILE = "comparison.html"
 
 
-def write_again(out, other):
+def write_report(out, other):
     """Write the report of one folder, or the comparison of two; return its path."""
     if other is not None:
         models = [load(_existing(folder, MODEL_FILE)) for folder in (out, other)]

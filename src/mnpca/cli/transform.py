@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from mnpca.cli._beside import load_covariates
 from mnpca.cli.fit import (
     MODEL_FILE,
     check_finite,
@@ -14,6 +13,7 @@ from mnpca.cli.fit import (
     reading_options,
     write_factor,
 )
+from mnpca.cli.side_data import load_covariates
 from mnpca.diagnostics import named_rows
 from mnpca.estimators._files import load
 from mnpca.io import DataError, listed, quoted, read_table

@@ -1,8 +1,8 @@
 """What a data file becomes: a numeric matrix with names, made of cells, within limits."""
 
+import itertools
 import re
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
@@ -107,16 +107,16 @@ class Table:
         if names is None or len(set(names)) == len(names):
             return self
         taken, distinct = set(names), []
-        seen: Counter[str] = Counter()
+        numbers: dict[str, Iterator[int]] = {}
         for name in names:
-            seen[name] += 1
             new = name
-            while seen[name] > 1 and new in taken:
-                new = f"{name}.{seen[name]}"
-                seen[name] += new in taken
-            taken.add(new)
+            if name in numbers:
+                new = next(n for k in numbers[name] if (n := f"{name}.{k}") not in taken)
+            numbers.setdefault(name, itertools.count(2))
             distinct.append(new)
-        repeated = listed(sorted(name for name, count in seen.items() if count > 1))
+        repeated = listed(
+            sorted({old for old, new in zip(names, distinct, strict=True) if old != new})
+        )
         note = f"column names that repeat were numbered: {repeated}"
         return replace(self, column_names=distinct, notes=(*self.notes, note))
 

@@ -331,7 +331,7 @@ def _check_is_file(path: Path) -> None:
 
 @contextlib.contextmanager
 def _decompressed(path: Path) -> Iterator[Path]:
-    """Give the path itself, or that of an unzipped copy that ends with the block.
+    """Yield the path itself, or that of an unzipped copy that is removed after the block.
 
     The copy is bounded: a gzip bomb ends here.
     """

@@ -158,7 +158,7 @@ def fingerprint(value: Any) -> str:
 
 @contextlib.contextmanager
 def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file that takes its name only once all of it is on the disk.
+    """Open a file that gets its name only when all of it is on the disk.
 
     The bytes go to a temporary file in the same folder, which is flushed to the disk and then
     renamed over `path`. Whatever happens before the rename (an exception, a full disk, a killed

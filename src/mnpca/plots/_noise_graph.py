@@ -26,8 +26,8 @@ class NoiseGraphDisplay(Display):
     side : {"rows", "columns"}
         What the items are.
     labels : array, default=None
-        Group of each item: orders the matrix and colors the nodes; communities of the network
-        do where there are none.
+        Group of each item, which orders the matrix and colors the nodes; by default the
+        communities of the network do.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What stands beside the data: covariates, labels of columns, and the units of columns."""
+"""Data beside the matrix: covariates, labels of columns, and their units."""
 
 import csv
 
@@ -61,13 +61,13 @@ def load_column_labels(path, table, encoding=None):
 
 
 def units_of(table):
-    """Return the standard deviation of each column; refuse those that are no units."""
+    """Return the standard deviation of each column; refuse those that cannot be units."""
     with np.errstate(over="ignore", under="ignore"):
         unit = np.nanstd(table.values, axis=0)
     for j in np.flatnonzero(~((unit > SMALLEST_UNIT) & (unit < LARGEST_UNIT))):
         raise DataError(
-            f"--scale: column {quoted(table.column_name(j))} has a spread of {unit[j]:.3g}, "
-            "beyond what its squares can represent; change its units first."
+            f"--scale: column {quoted(table.column_name(j))} has a standard deviation of "
+            f"{unit[j]:.3g}, beyond what its squares can represent; change its units first."
         )
     return unit
 
