@@ -173,8 +173,8 @@ def load_table(path, *, transpose=False, drop_constant=False, **options):
     check_observed(table, "row")
     check_observed(table, "column")
     table = _without_constant(table, drop_constant)
-    turn = [] if transpose else _transpose_hint(read)
-    return replace(table, notes=(*table.notes, *_missing_note(table), *turn, *_hints(table)))
+    hints = _hints(table, None if transpose else read)
+    return replace(table, notes=(*table.notes, *hints))
 
 
 def check_finite(table):
@@ -241,7 +241,11 @@ def _without_constant(table, drop):
     return table
 
 
-def _missing_note(table):
+def _hints(table, as_read):
+    """Point out missing values, and what is probably no data, with the option that it needs.
+
+    `as_read` is the table as it stands in the file, None if it was transposed.
+    """
     missing = np.isnan(table.values)
     if missing.any():
         yield (
@@ -249,21 +253,14 @@ def _missing_note(table):
             f"{int(missing.any(axis=0).sum()):,} of {missing.shape[1]:,} columns: the model fills "
             "them in while it is fitted"
         )
-
-
-def _transpose_hint(table):
-    """Point out a table whose rows seem to be genes."""
-    (n, p), names = table.values.shape, table.row_names or []
-    genes = sum(bool(_GENE.fullmatch(name)) for name in names[:200])
+    n, p = table.values.shape if as_read is None else as_read.values.shape
+    rows = (as_read and as_read.row_names) or []
+    genes = sum(bool(_GENE.fullmatch(name)) for name in rows[:200])
     if n >= max(5 * p, 100) and genes >= 0.8 * min(n, 200):
         yield (
-            f"{n:,} rows with names such as {quoted(names[0])} and {p:,} columns: if the features "
+            f"{n:,} rows with names such as {quoted(rows[0])} and {p:,} columns: if the features "
             "are in rows, pass --transpose"
         )
-
-
-def _hints(table):
-    """Point out what is probably no data, and the option or the change of the file it needs."""
     names = [table.column_name(j) for j in range(table.values.shape[1])]
     if table.labels is None:
         for name in [n for n in names if n.strip().lower() in _LABEL_NAMES][:1]:

@@ -39,7 +39,7 @@ _FIELDS = ("real", "integer", "unsigned-integer", "pattern", "double")
 
 def read_npy(path: PathLike, reading: Reading) -> Table:
     """Read a two-dimensional array."""
-    reading.nothing("an NPY file")
+    reading.refuse("an NPY file", labels=True)
     with open(path, "rb") as file:
         if file.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
             raise DataError("not an NPY file; save the matrix with numpy.save.")
@@ -54,7 +54,7 @@ def read_npz(path: PathLike, reading: Reading) -> Table:
     Arrays ``row_names`` and ``column_names``, and one with the name of the labels, are used when
     they are there.
     """
-    reading.only_labels("an NPZ file")
+    reading.refuse("an NPZ file")
     name, shapes = reading.labels, {}
     with zipfile.ZipFile(path) as archive:
         if _unzipped_size(archive) > MAX_NPZ_BYTES:
@@ -98,7 +98,7 @@ def read_npz(path: PathLike, reading: Reading) -> Table:
 
 def read_mtx(path: PathLike, reading: Reading) -> Table:
     """Read a Matrix Market file; zeros that are not stored are zeros."""
-    reading.nothing("an MTX file")
+    reading.refuse("an MTX file", labels=True)
     return Table(check_matrix(read_market_values(path)))
 
 
@@ -215,7 +215,7 @@ def read_parquet(path: PathLike, reading: Reading) -> Table:
 def read_h5ad(path: PathLike, reading: Reading) -> Table:
     """Read X of an AnnData file with the names of its observations and variables."""
     anndata = _require("anndata", "H5AD", "anndata")
-    reading.only_labels("H5AD files")
+    reading.refuse("H5AD files")
     backed = anndata.read_h5ad(path, backed="r")
     try:
         check_shape(*backed.shape)

@@ -43,16 +43,12 @@ class Reading:
         if "" in self.strip:
             raise DataError("--strip needs a text to remove from cells, such as %.")
 
-    def only_labels(self, kind: str) -> None:
-        """Refuse options that only tables of cells have."""
+    def refuse(self, kind: str, *, labels: bool = False) -> None:
+        """Refuse options that only tables of cells have, and `labels` where there are no names."""
         for option in ("index", "columns", "drop", "strip", "na", "encoding", "categories"):
             if getattr(self, option):
                 raise DataError(f"--{option} is for tables with named columns, not for {kind}.")
-
-    def nothing(self, kind: str) -> None:
-        """Refuse options about names, too."""
-        self.only_labels(kind)
-        if self.labels is not None:
+        if labels and self.labels is not None:
             raise DataError(f"{kind} has no named columns, so --labels cannot be used with it.")
 
 

@@ -4,9 +4,13 @@
 """
 
 from mnpca.diagnostics import force_layout
-from mnpca.plots._fit import ConvergenceDisplay, SelectionDisplay, WhitenessDisplay
+from mnpca.plots._fit import (
+    ConvergenceDisplay,
+    ScoresDisplay,
+    SelectionDisplay,
+    WhitenessDisplay,
+)
 from mnpca.plots._noise_graph import NoiseGraphDisplay
-from mnpca.plots._scores import ScoresDisplay
 
 __all__ = [
     "ConvergenceDisplay",

@@ -5,6 +5,7 @@ from typing import Any
 #: Colors that stay apart for most kinds of color vision (after Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5e4fa2", "#8c6d31")
 MUTED = "#9aa0a6"
+MARKERS = "os^D"
 #: Numeric labels with more values than this are shown on a color scale, and get no legend.
 MAX_LEVELS = 12
 

@@ -57,7 +57,14 @@ def write_comparison(model_a, model_b, path, *, names=("first", "second")):
     document = {
         "names": [str(name) for name in names],
         "n_shared": len(shared[0]),
-        "facts": [_facts(model) for model in models],
+        "facts": [
+            {
+                "shape": [len(item_names(model, side)) for side in ("rows", "columns")],
+                "n_components": int(model.n_components_),
+                "n_edges": {side: len(_edges(model, side)) for side in ("columns", "rows")},
+            }
+            for model in models
+        ],
         "components": _components(models, shared),
         "networks": {side: _network(models, side) for side in ("columns", "rows")},
         "version": versions()["mnpca"],
@@ -76,12 +83,6 @@ def _shared(models, side):
     return [places[0][name] for name in common], [places[1][name] for name in common]
 
 
-def _facts(model):
-    edges = {side: len(_edges(model, side)) for side in ("columns", "rows")}
-    shape = (len(item_names(model, "rows")), len(item_names(model, "columns")))
-    return {"shape": shape, "n_components": int(model.n_components_), "n_edges": edges}
-
-
 def _edges(model, side):
     return tested_edges(model, side, shown_rate(model))
 
@@ -92,22 +93,17 @@ def _components(models, shared):
     size = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
     congruence = np.abs(a @ b.T) / np.where(size > 0, size, 1.0)
     first, second = linear_sum_assignment(-congruence)
-    pairs = [(int(i), int(j)) for i, j in zip(first, second, strict=True)]
-    alone = [(int(i), None) for i in np.setdiff1d(np.arange(len(a)), first)]
-    alone += [(None, int(j)) for j in np.setdiff1d(np.arange(len(b)), second)]
-    return [
-        {
-            "first": None if i is None else i + 1,
-            "second": None if j is None else j + 1,
-            "congruence": None if (i, j) in alone else short(congruence[i, j], 3),
-            "verdict": "no counterpart" if (i, j) in alone else _verdict(congruence[i, j]),
-        }
-        for i, j in pairs + alone
-    ]
-
-
-def _verdict(congruence):
-    return "same" if congruence >= SAME else "similar" if congruence >= SIMILAR else "different"
+    pairs = []
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        value = congruence[i, j]
+        verdict = "same" if value >= SAME else "similar" if value >= SIMILAR else "different"
+        pairs.append((i + 1, j + 1, short(value, 3), verdict))
+    for k in np.setdiff1d(np.arange(len(a)), first).tolist():
+        pairs.append((k + 1, None, None, "no counterpart"))
+    for k in np.setdiff1d(np.arange(len(b)), second).tolist():
+        pairs.append((None, k + 1, None, "no counterpart"))
+    names = ("first", "second", "congruence", "verdict")
+    return [dict(zip(names, pair, strict=True)) for pair in pairs]
 
 
 def _network(models, side):
