@@ -96,13 +96,12 @@ def test_covariates_are_matched_by_name(run, csv, frame, tmp_path, option):
     known = pd.DataFrame({"age": rng.normal(size=len(names))}, index=names)
     known["batch"] = rng.choice(["one", "two", "three"], len(names))
     known.sample(frac=1, random_state=0).to_csv(tmp_path / "known.csv")
-    arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--scale")
-    arguments += ("--prior", "gaussian")
+    arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--scale", *QUICK)
     result = run(*arguments, option, "known.csv")
     assert result.code == 0, result.err
     design = np.column_stack([known["age"], known["batch"] == "three", known["batch"] == "two"])
     spread = values.to_numpy().std(axis=0)
-    same = mnpca.MNPCA(2, prior="gaussian", random_state=0)
+    same = mnpca.MNPCA(2, noise="diagonal", prior="gaussian", random_state=0)
     same.fit(values / spread, **{f"{side}_covariates": design})
     model = loaded(tmp_path)
     scores = pd.read_csv(tmp_path / "out" / "scores.csv")["component_1"]
