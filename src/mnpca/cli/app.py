@@ -91,9 +91,7 @@ Noise = value(
     "'auto', 'graph', 'diagonal' or 'identity'; two with a comma for rows, columns.",
 )
 Prior = value(
-    str,
-    "--prior KIND",
-    "What scores and loadings are drawn from: 'auto', 'gaussian' or 'mixture'.",
+    str, "--prior KIND", "What scores and loadings are drawn from: 'auto', 'gaussian' or 'mixture'."
 )
 Robust = flag("--robust", "Leave single outlying entries out.")
 Rate = value(

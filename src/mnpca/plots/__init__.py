@@ -4,12 +4,7 @@
 """
 
 from mnpca.diagnostics import force_layout
-from mnpca.plots._fit import (
-    ConvergenceDisplay,
-    ScoresDisplay,
-    SelectionDisplay,
-    WhitenessDisplay,
-)
+from mnpca.plots._fit import ConvergenceDisplay, ScoresDisplay, SelectionDisplay, WhitenessDisplay
 from mnpca.plots._noise_graph import NoiseGraphDisplay
 
 __all__ = [
