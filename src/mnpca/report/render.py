@@ -153,8 +153,10 @@ def cards(document, seconds):
     for side, title in (("rows", "Row network"), ("columns", "Column network")):
         network = document["networks"][side]
         count, items = network["n_edges"], network["n_items"]
-        joined = f"{items - network['n_isolated']:,} of {items:,} items joined"
-        figures.append([title, f"{count:,}", f"edge{'s' * (count != 1)}; {joined}"])
+        rate, joined = network.get("fdr"), items - network["n_isolated"]
+        sure = "" if rate is None else f" tested at a false discovery rate of {_percent(rate)}"
+        remark = f"edge{'s' * (count != 1)}{sure}; {joined:,} of {items:,} items joined"
+        figures.append([title, f"{count:,}", remark])
     converged = "converged" if fit["converged"] else "not converged"
     return [*figures, ["Fit", converged, counted(fit["n_iter"], "iteration") + took]]
 
