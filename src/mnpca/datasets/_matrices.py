@@ -116,12 +116,8 @@ def make_paper_small(
         Draw E = La Z Lb as the paper's program did, instead of La Z Lb'. The column precision
         of that noise is not the sparse one it was drawn from; `col_precision` then holds the
         sparse one, which the paper scored against.
-    n_samples, n_features, density, signal_scale
-        The paper's 300 x 200 at 0.01; other sizes make related data.
-    row_precision, col_precision : array or sparse matrix, default=None
-        Noise precisions to use instead of random ones.
-    noise : str, default="gaussian"
-        See `sample_matrix_normal`.
+    n_samples, n_features, density, signal_scale, row_precision, col_precision, noise
+        As in `make_low_rank_matrix_normal`: the paper's 300 x 200 at 0.01, or related data.
 
     Returns
     -------

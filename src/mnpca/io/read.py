@@ -33,13 +33,6 @@ _CHUNK = 2**20
 #: Lines at the beginning from which delimiter and header are recognized.
 _HEAD = 50
 _MARKS = "\t;|,"
-_BOMS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f]")
 #: How files begin (in small letters) that are no table of text, whatever their ending says.
 _OTHER_FILES = {
@@ -142,14 +135,15 @@ def _decoded_head(path: PathLike, encoding: str | None) -> tuple[str, list[str],
 
 
 def _by_first_bytes(start: bytes) -> str:
-    for mark, name in _BOMS.items():
-        if start.startswith(mark):
-            return name
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
     even, odd = start[::2], start[1::2]
     for zeros, rest, name in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
         if zeros.count(0) > 0.9 * len(zeros) and rest.count(0) < 0.1 * len(rest):
             return name
-    return "utf-8"
+    return "utf-8-sig"  # with a mark or without
 
 
 def _survey(path: PathLike, encoding: str) -> list[str]:
