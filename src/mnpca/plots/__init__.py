@@ -4,7 +4,12 @@
 """
 
 from mnpca.diagnostics import force_layout
-from mnpca.plots._fit import ConvergenceDisplay, ScoresDisplay, SelectionDisplay, WhitenessDisplay
+from mnpca.plots._displays import (
+    ConvergenceDisplay,
+    ScoresDisplay,
+    SelectionDisplay,
+    WhitenessDisplay,
+)
 from mnpca.plots._noise_graph import NoiseGraphDisplay
 
 __all__ = [

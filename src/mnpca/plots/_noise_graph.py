@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from mnpca.diagnostics import Edges, communities, drawing, item_names, joined_order, network_edges
-from mnpca.plots._display import COLORS, MAX_LEVELS, MUTED, Display
+from mnpca.plots._displays import COLORS, MAX_LEVELS, MUTED, Display
 
 
 @dataclass(eq=False, repr=False)

@@ -19,7 +19,36 @@ from mnpca.diagnostics import (
     training_view,
 )
 from mnpca.engines.arrays import on_host
-from mnpca.plots._display import COLORS, MARKERS, MAX_LEVELS, MUTED, Display, count_along
+
+#: Colors that stay apart for most kinds of color vision (after Okabe and Ito).
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5e4fa2", "#8c6d31")
+MUTED = "#9aa0a6"
+MARKERS = "os^D"
+#: Numeric labels with more values than this are shown on a color scale, and get no legend.
+MAX_LEVELS = 12
+
+
+class Display:
+    """What is drawn keeps its axes and its figure."""
+
+    ax_: Any
+    figure_: Any
+
+    def _axes(self, ax: Any) -> Any:
+        """Return the given axes, or those of a new figure."""
+        import matplotlib.pyplot as plt
+
+        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
+        return self.ax_
+
+
+def _count_along(ax: Any, name: str) -> None:
+    """Let the first axis count whole things: iterations, components."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_xlabel(name)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 @dataclass(eq=False, repr=False)
@@ -143,7 +172,7 @@ class ConvergenceDisplay(Display):
         ax = self._axes(ax)
         options = {"color": COLORS[0], "marker": "o", "ms": 4, **kwargs}
         ax.plot(np.arange(1, len(self.objective) + 1), self.objective, **options)
-        count_along(ax, "iteration")
+        _count_along(ax, "iteration")
         ax.set_ylabel("objective")
         ax.set_title("converged" if self.converged else "not converged")
         return self
@@ -180,7 +209,7 @@ class SelectionDisplay(Display):
         marks = {"color": COLORS[1], "ms": 7, "label": f"kept: {kept}"}
         ax.plot(number[:kept], whitened[:kept], "o", **marks)
         ax.axhline(1.0, color="black", lw=1, ls="--", label="noise edge")
-        count_along(ax, "component")
+        _count_along(ax, "component")
         ax.set_ylabel("singular value / noise edge")
         ax.set_ylim(bottom=0)
         ax.legend(frameon=False)
