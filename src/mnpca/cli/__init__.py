@@ -98,7 +98,7 @@ def _explain(error):
 
 def _interrupted(interrupt):
     kept = any("is kept" in note for note in getattr(interrupt, "__notes__", []))
-    remedy = "; run the same command with --resume to go on from the checkpoint" if kept else ""
+    remedy = "; run the same command with --resume to continue from the checkpoint" if kept else ""
     code = TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
     return _fail(f"interrupted, nothing was written{remedy}.", code)
 

@@ -110,7 +110,7 @@ ColumnLabels = value(
     "Table of two columns, name and label of a column: colors of their network.",
 )
 Checkpoint = value(Path, "--checkpoint FILE", "Keep the state of a long fit in this file.")
-Resume = flag("--resume", "Go on from the checkpoint, where it exists.")
+Resume = flag("--resume", "Continue from the checkpoint, if there is one.")
 
 # How the file is read.
 READING = {"rich_help_panel": "How to read the file"}
@@ -128,7 +128,7 @@ Strip = value(
     **READING,
 )
 Na = value(list[str], "--na TEXT", "Cells that stand for a missing value.", **READING)
-Encoding = value(str, "--encoding NAME", "Encoding; the usual ones are seen.", **READING)
+Encoding = value(str, "--encoding NAME", "Encoding; the usual ones are recognized.", **READING)
 Transpose = flag("--transpose", "The file has features in rows and samples in columns.", **READING)
 
 # What is written and printed.

@@ -58,7 +58,7 @@ def fit_file(options, callback):
     out = Path(f"{plain_name(options.data)}-mnpca") if out is None else out
     check_folder(out, overwrite=options.overwrite)
     if options.resume and checkpoint is None:
-        raise DataError("--resume needs --checkpoint FILE: the file to go on from.")
+        raise DataError("--resume needs --checkpoint FILE: the file to continue from.")
     if options.fdr != SHOWN_RATE and options.algorithm != "mnpca":
         raise DataError(f"--fdr belongs to the algorithm mnpca, not {options.algorithm}.")
     if not 0.0 < options.fdr <= 1.0:
