@@ -120,17 +120,6 @@ def test_what_is_not_needed_is_not_imported():
     assert "matplotlib" not in imported_by("import mnpca; mnpca.MNPCA")
 
 
-def test_every_public_name_is_found():
-    import mnpca
-
-    assert set(mnpca.__all__) <= set(dir(mnpca))
-    for name in mnpca.__all__:
-        assert getattr(mnpca, name) is not None
-    assert mnpca.datasets.make_paper_small
-    with pytest.raises(AttributeError, match="has no attribute 'PCA'"):
-        mnpca.PCA  # noqa: B018
-
-
 LONG = "graph noise: rank 10, graph noise from diagonal"
 STAGES = [("diagonal noise", 1), ("diagonal noise", 2), ("graph noise from diagonal", 1)]
 
