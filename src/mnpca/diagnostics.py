@@ -1,7 +1,10 @@
-"""What a fit says about its data, as arrays: networks, whiteness, scree. Drawn by plots, report."""
+"""What a fit says about its data, as arrays: networks, whiteness, scree. Drawn by plots, report.
+
+The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to for granted.
+"""
 
 import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,12 +67,9 @@ class Edges:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
     >>> edges = mnpca.diagnostics.network_edges(model, "columns")
-    >>> len(edges.strongest(5)), int(edges.degree().sum()) == 2 * len(edges)
-    (5, True)
+    >>> len(edges.strongest(3)), int(edges.degree().sum()) == 2 * len(edges)
+    (3, True)
     """
 
     first: np.ndarray
@@ -87,11 +87,9 @@ class Edges:
 
     def strongest(self, count: int) -> "Edges":
         """Return the first `count` edges."""
-        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in values.items():
-            if isinstance(value, np.ndarray):
-                values[name] = value[:count]
-        return Edges(**values)
+        values: dict[str, Any] = vars(self)
+        arrays = {name: v[:count] for name, v in values.items() if isinstance(v, np.ndarray)}
+        return Edges(**values | arrays)
 
     def degree(self) -> IntArray:
         """Return the number of edges of each item."""
@@ -105,10 +103,7 @@ def learned_groups(model: Any, side: str) -> Any:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> mnpca.diagnostics.learned_groups(model, "rows") is None
+    >>> mnpca.diagnostics.learned_groups(model, "rows") is None  # no prior was learned
     True
     """
     groups = getattr(model, "priors_", {}).get(side, {}).get("groups")
@@ -122,12 +117,9 @@ def named_rows(model: Any, X: Any) -> Any:
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2).fit(pd.DataFrame(data.Y).add_prefix("gene "))
-    >>> mnpca.diagnostics.named_rows(model, data.Y).columns[0]
-    'gene 0'
+    >>> named = mnpca.diagnostics.named_rows(model, X)
+    >>> model.transform(named).shape
+    (60, 2)
     """
     if not hasattr(model, "feature_names_in_"):
         return X
@@ -141,11 +133,9 @@ def network_edges(model: Any, side: Any) -> Edges:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> len(mnpca.diagnostics.network_edges(model, "columns"))
-    13
+    >>> edges = mnpca.diagnostics.network_edges(model, "columns")
+    >>> len(edges) == model.noise_graph("columns").number_of_edges()
+    True
     """
     precision = side_precision(model, side)
     first, second, entries, values = precision_edges(precision)
@@ -159,9 +149,6 @@ def shown_rate(model: Any, fdr: float = SHOWN_RATE) -> float | None:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
     >>> mnpca.diagnostics.shown_rate(model) is None  # MNPCA tests its edges, others do not
     True
     """
@@ -175,10 +162,8 @@ def tested_edges(model: Any, side: Any, fdr: float | None) -> Edges:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.MNPCA(n_components=2).fit(data.Y)
-    >>> edges = mnpca.diagnostics.tested_edges(model, "columns", fdr=0.05)
+    >>> tested = mnpca.SparsePrecision().fit(X)
+    >>> edges = mnpca.diagnostics.tested_edges(tested, "columns", fdr=0.05)
     >>> bool((edges.q <= 0.05).all())
     True
     """
@@ -189,18 +174,11 @@ def tested_edges(model: Any, side: Any, fdr: float | None) -> Edges:
     size = np.abs(tests.partial_correlation[kept])
     kept = kept[np.lexsort((tests.second[kept], tests.first[kept], -size))]
     first, second = tests.first[kept], tests.second[kept]
-    return Edges(
-        first,
-        second,
-        # SciPy 1.13 has no empty selection.
-        np.asarray(precision[first, second]).ravel() if len(kept) else np.zeros(0),
-        tests.partial_correlation[kept],
-        tests.n_items,
-        fdr,
-        tests.standard_error[kept],
-        tests.p[kept],
-        tests.q[kept],
-    )
+    # SciPy 1.13 has no empty selection.
+    entries = np.asarray(precision[first, second]).ravel() if len(kept) else np.zeros(0)
+    errors = tests.standard_error[kept], tests.p[kept], tests.q[kept]
+    correlations = tests.partial_correlation[kept]
+    return Edges(first, second, entries, correlations, tests.n_items, fdr, *errors)
 
 
 def communities(edges: Edges) -> IntArray:
@@ -210,12 +188,8 @@ def communities(edges: Edges) -> IntArray:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> edges = mnpca.diagnostics.network_edges(model, "columns")
-    >>> mnpca.diagnostics.communities(edges).shape
-    (20,)
+    >>> mnpca.diagnostics.communities(mnpca.diagnostics.network_edges(model, "columns")).shape
+    (40,)
     """
     import networkx as nx
 
@@ -236,16 +210,13 @@ def network_order(community: IntArray, labels: Any = None) -> IntArray:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from mnpca.diagnostics import network_order
-    >>> network_order(np.array([1, 0, -1, 0])).tolist()
+    >>> mnpca.diagnostics.network_order(np.array([1, 0, -1, 0])).tolist()
     [1, 3, 0, 2]
     """
     last = np.where(community < 0, community.max(initial=0) + 1, community)
     if labels is None:
-        return np.lexsort((np.arange(len(last)), last))
-    _, label_number = np.unique(np.asarray(labels).astype(str), return_inverse=True)
-    return np.lexsort((np.arange(len(last)), last, label_number))
+        return np.argsort(last, kind="stable")
+    return np.lexsort((last, np.unique(np.asarray(labels).astype(str), return_inverse=True)[1]))
 
 
 def force_layout(
@@ -265,7 +236,7 @@ def force_layout(
     n_iter : int, default=250
         Number of steps.
     seed : int, default=0
-        Of the first places.
+        Seed of the initial places.
 
     Returns
     -------
@@ -334,18 +305,15 @@ def training_view(model: Any, X: Any) -> tuple[Any, FloatArray]:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> model, Y = mnpca.diagnostics.training_view(model, data.Y.tolist())
-    >>> type(Y).__name__, Y.shape
-    ('ndarray', (30, 20))
+    >>> model, X = mnpca.diagnostics.training_view(model, X.tolist())
+    >>> type(X).__name__, X.shape
+    ('ndarray', (60, 40))
     """
     check_is_fitted(model)
     if not hasattr(model, "row_precision_"):
         raise TypeError(
             "Only models of one matrix with two noise networks have these diagnostics; a "
-            f"{type(model).__name__} is none."
+            f"{type(model).__name__} is not one."
         )
     X = np.asarray(on_host(X), dtype=float)
     if X.ndim != 2:
@@ -359,7 +327,10 @@ def training_view(model: Any, X: Any) -> tuple[Any, FloatArray]:
             f"X must be the training matrix, {shape[0]} x {shape[1]}, and is "
             f"{X.shape[0]} x {X.shape[1]}."
         )
-    model = _in_memory(model)
+    model = copy.copy(model)
+    vars(model).update({name: on_host(value) for name, value in vars(model).items()})
+    if hasattr(model, "row_chunks_"):  # results are computed at once
+        model.row_chunks_ = None
     if getattr(model, "completed_", None) is not None:
         X = model.completed_.astype(float)
     if getattr(model, "row_covariates_", None) is not None:
@@ -372,18 +343,9 @@ def training_view(model: Any, X: Any) -> tuple[Any, FloatArray]:
     return model, X
 
 
-def _in_memory(model: Any) -> Any:
-    """Return a copy whose arrays are NumPy's and whose results are computed at once."""
-    model = copy.copy(model)
-    vars(model).update({name: on_host(value) for name, value in vars(model).items()})
-    if hasattr(model, "row_chunks_"):
-        model.row_chunks_ = None
-    return model
-
-
 @dataclass(frozen=True)
 class Correlations:
-    """Signs of correlation in a matrix.
+    """Correlations of all pairs of rows and of columns of a matrix, and its singular values.
 
     Attributes
     ----------
@@ -398,9 +360,7 @@ class Correlations:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> mnpca.diagnostics.correlations(data.Y).share_above("rows") > 0.0027
+    >>> mnpca.diagnostics.correlations(X).share_above("rows") > 0.0027
     True
     """
 
@@ -410,9 +370,9 @@ class Correlations:
     shape: tuple[int, int]
 
     def share_above(self, side: str, deviations: float = 3.0) -> float:
-        """Share of pairs whose correlation is beyond so many standard deviations of white noise.
+        """Return the share of pairs that are correlated beyond white noise.
 
-        White noise has 0.27% of its pairs beyond three.
+        White noise has 0.27% of its pairs beyond three standard `deviations`.
         """
         values = self.row_correlations if side == "rows" else self.column_correlations
         other = self.shape[1] if side == "rows" else self.shape[0]
@@ -420,36 +380,27 @@ class Correlations:
 
 
 def correlations(matrix: FloatArray) -> Correlations:
-    """Take the signs of correlation of a matrix.
+    """Return the correlations and the singular values of a matrix.
 
     A matrix with more than 2000 rows or columns is thinned to so many at even distances.
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> mnpca.diagnostics.correlations(data.Y).column_correlations.shape
-    (190,)
+    >>> mnpca.diagnostics.correlations(X).column_correlations.shape
+    (780,)
     """
     rows, columns = (np.linspace(0, q - 1, min(q, LARGEST)).astype(int) for q in matrix.shape)
     matrix = matrix[np.ix_(rows, columns)]
     size = np.sqrt(np.mean(matrix**2))
     matrix = matrix / size if size > 0 else matrix
-    return Correlations(
-        row_correlations=_pairs(matrix),
-        column_correlations=_pairs(matrix.T),
-        singular_values=np.linalg.svd(matrix, compute_uv=False),
-        shape=matrix.shape,
+    rows, columns = (
+        correlation_matrix(m)[np.triu_indices(len(m), k=1)] for m in (matrix, matrix.T)
     )
-
-
-def _pairs(matrix: FloatArray) -> FloatArray:
-    """Correlations of all pairs of rows."""
-    return correlation_matrix(matrix)[np.triu_indices(len(matrix), k=1)]
+    return Correlations(rows, columns, np.linalg.svd(matrix, compute_uv=False), matrix.shape)
 
 
 def residual_correlations(model: Any, X: Any) -> tuple[Correlations, Correlations]:
-    """Return signs of correlation in the residual of a `training_view`, plain and whitened."""
+    """Return the correlations in the residual of a `training_view`, plain and whitened."""
     residual = X - model.denoise()
     whitened = whiten(residual, model.row_precision_, model.col_precision_)
     return correlations(residual), correlations(whitened)
@@ -483,10 +434,10 @@ def histograms(before: Correlations, after: Correlations, kind: str) -> Histogra
     elif kind in ("rows", "columns"):
         name = f"{kind.removesuffix('s')}_correlations"
         samples = getattr(before, name), getattr(after, name)
-        spread = 1 / np.sqrt(shape[1] if kind == "rows" else shape[0])
-        limit = min(1.0, 8 * spread)
+        deviation = 1 / np.sqrt(shape[1] if kind == "rows" else shape[0])
+        limit = min(1.0, 8 * deviation)
         bins, at = np.linspace(-limit, limit, 61), np.linspace(-limit, limit, 121)
-        law = np.exp(-((at / spread) ** 2) / 2) / (spread * np.sqrt(2 * np.pi))
+        law = np.exp(-((at / deviation) ** 2) / 2) / (deviation * np.sqrt(2 * np.pi))
     else:
         raise ValueError(f'kind must be "singular values", "rows" or "columns", got {kind!r}.')
     heights = [
@@ -514,11 +465,8 @@ class Scree:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> scree = mnpca.diagnostics.scree(model, data.Y)
-    >>> scree.n_components, scree.generalized.shape == scree.plain.shape
+    >>> values = mnpca.diagnostics.scree(model, X)
+    >>> values.n_components, values.generalized.shape == values.plain.shape
     (2, True)
     """
 
@@ -532,24 +480,15 @@ def scree(model: Any, X: Any, *, count: int = 20) -> Scree:
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> mnpca.diagnostics.scree(model, data.Y, count=3).generalized.shape
+    >>> mnpca.diagnostics.scree(model, X, count=3).generalized.shape
     (3,)
     """
     X = np.asarray(X, dtype=float)
-    count = min(count, *X.shape)
-    edge = np.sqrt(X.shape[0]) + np.sqrt(X.shape[1])
-    residual = X - model.denoise()
-    noise = np.sqrt(np.mean(residual**2)) or 1.0
+    edge = np.sum(np.sqrt(X.shape))
+    noise = np.sqrt(np.mean((X - model.denoise()) ** 2)) or 1.0
     whitened = whiten(X - model.mean_, model.row_precision_, model.col_precision_)
-    return Scree(
-        generalized=_leading(whitened, count) / edge,
-        plain=_leading(X - X.mean(axis=0), count) / (edge * noise),
-        n_components=int(model.n_components_),
+    generalized, plain = (
+        randomized_svd(each, min(count, *X.shape), n_oversamples=20, n_iter=6, random_state=0)[1]
+        for each in (whitened, X - X.mean(axis=0))
     )
-
-
-def _leading(matrix: FloatArray, count: int) -> FloatArray:
-    return randomized_svd(matrix, count, n_oversamples=20, n_iter=6, random_state=0)[1]
+    return Scree(generalized / edge, plain / (edge * noise), int(model.n_components_))

@@ -39,9 +39,7 @@ def psnr(estimate: Any, truth: Any) -> float:
     """
     estimate, truth = _alike(estimate, truth)
     mean_square = np.mean((estimate - truth) ** 2)
-    if mean_square == 0:
-        return float("inf")
-    return float(10 * np.log10(truth.max() ** 2 / mean_square))
+    return float(10 * np.log10(truth.max() ** 2 / mean_square)) if mean_square else float("inf")
 
 
 def nmi(scores: Any, labels: Any, *, n_init: int = 20, random_state: RandomState = 0) -> float:
@@ -96,20 +94,18 @@ def edge_recovery(estimate: Any, truth: Any, *, n_edges: int | None = None) -> B
     estimate, truth = sp.coo_array(estimate), sp.coo_array(truth)
     _check_shapes(estimate, truth)
     size = truth.shape[0]
-    true_edges = _strongest_edges(truth, n_edges)
-    found_edges = _strongest_edges(estimate, n_edges)
-    n_pairs = size * (size - 1) // 2
-    hits = len(true_edges & found_edges)
-    false_alarms = len(found_edges) - hits
-    n_negative = n_pairs - len(true_edges)
-    tpr = hits / len(true_edges) if true_edges else float("nan")
-    ppv = hits / len(found_edges) if found_edges else float("nan")
+    true, found = _strongest_edges(truth, n_edges), _strongest_edges(estimate, n_edges)
+    hits, absent = len(true & found), size * (size - 1) // 2 - len(true)
     return Bunch(
-        tpr=tpr,
-        tnr=(n_negative - false_alarms) / n_negative if n_negative else float("nan"),
-        ppv=ppv,
-        f1=2 * hits / (len(true_edges) + len(found_edges)) if true_edges else float("nan"),
+        tpr=_share(hits, len(true)),
+        tnr=_share(absent - (len(found) - hits), absent),
+        ppv=_share(hits, len(found)),
+        f1=_share(2 * hits, len(true) + len(found)) if true else float("nan"),
     )
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")
 
 
 def _alike(estimate: Any, truth: Any) -> tuple[FloatArray, FloatArray]:
@@ -128,10 +124,9 @@ def _check_shapes(estimate: Any, truth: Any) -> None:
 
 def _strongest_edges(precision: sp.coo_array, n_edges: int | None) -> set[tuple[int, int]]:
     """Pairs (i, j), i < j, of the largest nonzero off-diagonal entries."""
-    upper = sp.coo_array(sp.triu(precision, k=1))
-    present = np.flatnonzero(upper.data)
-    row, col = upper.coords[0][present], upper.coords[1][present]
-    size = np.abs(upper.data[present])
+    upper = sp.triu(precision, k=1, format="coo")
+    upper.eliminate_zeros()
+    row, col = upper.coords
     # Ties are broken by position, so that the choice does not depend on storage order.
-    strongest = np.lexsort((col, row, -size))[:n_edges]
+    strongest = np.lexsort((col, row, -np.abs(upper.data)))[:n_edges]
     return set(zip(row[strongest].tolist(), col[strongest].tolist(), strict=True))

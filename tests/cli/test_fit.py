@@ -117,22 +117,16 @@ def test_scale_gives_a_model_in_the_units_of_the_data(run, frame, tmp_path):
     stretched = frame.drop(columns="group")
     stretched.iloc[:, :5] *= 1000
     stretched.to_csv(tmp_path / "stretched.csv")
-    assert (
-        run("fit", "stretched.csv", "-k", 2, "--scale", "-o", "out", "--prior", "gaussian").code
-        == 0
-    )
+    scaled = ("--scale", "--prior", "gaussian")
+    assert run("fit", "stretched.csv", "-k", 2, "-o", "out", *scaled).code == 0
     model = mnpca.load(tmp_path / "out" / "model.mnpca")
-    scaled = stretched / stretched.to_numpy().std(axis=0)
+    unit = stretched.to_numpy().std(axis=0)
+    scaled = stretched / unit
     same = mnpca.MNPCA(2, prior="gaussian", random_state=0).fit(scaled)
     np.testing.assert_allclose(model.transform(stretched), same.transform(scaled), rtol=1e-8)
-    np.testing.assert_allclose(
-        model.denoise(), same.denoise() * stretched.to_numpy().std(axis=0), rtol=1e-8
-    )
-    np.testing.assert_allclose(
-        model.denoise(return_std=True)[1],
-        same.denoise(return_std=True)[1] * stretched.to_numpy().std(axis=0),
-        rtol=1e-8,
-    )
+    signals = zip(model.denoise(return_std=True), same.denoise(return_std=True), strict=True)
+    for ours, theirs in signals:  # the signal, and its standard errors
+        np.testing.assert_allclose(ours, theirs * unit, rtol=1e-8)
     gram = model.components_ @ (model.col_precision_ @ model.components_.T)
     before = same.components_ @ (same.col_precision_ @ same.components_.T)
     np.testing.assert_allclose(gram, before, atol=1e-8)
@@ -184,12 +178,8 @@ def test_transform_matches_columns_by_name(run, out, frame, tmp_path):
     old = pd.read_csv(tmp_path / "out" / "scores.csv")
     assert new["name"].tolist() == old["name"].tolist()[:7]
     np.testing.assert_allclose(new["component_1"], old["component_1"][:7], rtol=1e-9)
-    assert (
-        json.loads(run("transform", "out/model.mnpca", "new.csv", "--json", "--overwrite").out)[
-            "n_rows"
-        ]
-        == 7
-    )
+    shown = run("transform", "out/model.mnpca", "new.csv", "--json", "--overwrite")
+    assert json.loads(shown.out)["n_rows"] == 7
 
 
 def test_report_is_rendered_again(run, out):
@@ -239,6 +229,30 @@ def test_overwrite_and_checkpoint(run, csv, tmp_path):
     result = run(*arguments, "--overwrite", "--resume")
     assert result.code == 0, result.err
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "out" / "scores.csv"), first)
+
+
+def test_a_file_with_gaps_is_fitted_completed_and_projected(run, tmp_path):
+    data = make_paper_small(c=8, seed=1, n_samples=60, n_features=30, density=0.05).Y
+    missing = np.random.default_rng(0).random(data.shape) < 0.1
+    gaps = pd.DataFrame(np.where(missing, np.nan, data)).add_prefix("v")
+    gaps.to_csv(tmp_path / "gaps.csv", index=False)
+    result = run("fit", "gaps.csv", "-k", 2, "--scale", "-o", "out", "--prior", "gaussian")
+    assert result.code == 0, result.err
+    notes = json.loads((tmp_path / "out" / "summary.json").read_text())["notes"]
+    assert any(f"{missing.sum():,} missing values" in note for note in notes)
+    completed, errors = (
+        pd.read_csv(tmp_path / "out" / f"{name}.csv", index_col=0).to_numpy()
+        for name in ("completed", "completed_std")
+    )
+    np.testing.assert_allclose(completed[~missing], data[~missing])
+    assert np.all((errors > 0) == missing)
+    means = gaps.mean().to_numpy()
+    assert np.mean((completed - data)[missing] ** 2) < np.mean((means - data)[missing] ** 2)
+    assert run("transform", "out", "gaps.csv", "-o", "scores.csv").code == 0
+    first, second = (
+        pd.read_csv(tmp_path / name)["component_1"] for name in ("scores.csv", "out/scores.csv")
+    )
+    np.testing.assert_allclose(first, second)
 
 
 def test_version_and_help(run):

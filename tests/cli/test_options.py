@@ -1,12 +1,14 @@
 """Options that say how a file is to be read and what is to be fitted."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import mnpca
+from mnpca.cli.fit import make_estimator
 
 QUICK = ("--noise", "diagonal", "--prior", "gaussian")
 
@@ -30,20 +32,12 @@ def test_noise_robust_and_seed_are_python_s(run, csv, frame, tmp_path):
     assert "--noise belongs to the algorithm mnpca" in result.err
 
 
-def test_ranks_are_python_s():
-    from mnpca.cli.app import Algorithm
-    from mnpca.cli.fit import make_estimator
-
+def test_ranks_and_pairs_of_noises_are_python_s():
+    given = {"algorithm": "mnpca", "prior": None, "robust": False, "seed": 0}
     for text, rank in (("0", 0), ("3", 3), ("0.9", 0.9), ("auto", "auto")):
-        assert make_estimator(Algorithm.mnpca, text, (9, 9)).n_components == rank
-
-
-def test_a_pair_of_noises_is_passed_on():
-    from mnpca.cli.app import Algorithm
-    from mnpca.cli.fit import make_estimator
-
-    estimator = make_estimator(Algorithm.mnpca, "auto", (9, 9), noise="diagonal, graph")
-    assert estimator.noise == ("diagonal", "graph")
+        options = SimpleNamespace(n_components=text, noise="diagonal, graph", **given)
+        model = make_estimator(options, (9, 9))
+        assert (model.n_components, model.noise) == (rank, ("diagonal", "graph"))
 
 
 def test_index_drop_and_columns(run, frame, tmp_path):
@@ -102,13 +96,12 @@ def test_covariates_are_matched_by_name(run, csv, frame, tmp_path, option):
     known = pd.DataFrame({"age": rng.normal(size=len(names))}, index=names)
     known["batch"] = rng.choice(["one", "two", "three"], len(names))
     known.sample(frac=1, random_state=0).to_csv(tmp_path / "known.csv")
-    arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--scale")
-    arguments += ("--prior", "gaussian")
+    arguments = ("fit", csv, "-k", 2, "--labels", "group", "-o", "out", "--scale", *QUICK)
     result = run(*arguments, option, "known.csv")
     assert result.code == 0, result.err
     design = np.column_stack([known["age"], known["batch"] == "three", known["batch"] == "two"])
     spread = values.to_numpy().std(axis=0)
-    same = mnpca.MNPCA(2, prior="gaussian", random_state=0)
+    same = mnpca.MNPCA(2, noise="diagonal", prior="gaussian", random_state=0)
     same.fit(values / spread, **{f"{side}_covariates": design})
     model = loaded(tmp_path)
     scores = pd.read_csv(tmp_path / "out" / "scores.csv")["component_1"]

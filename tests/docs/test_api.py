@@ -107,6 +107,9 @@ def test_the_package_gives_its_public_names():
     for name in mnpca.__all__:
         assert getattr(mnpca, name) is not None
     assert set(mnpca.__all__) <= set(dir(mnpca))
+    assert mnpca.datasets.make_paper_small
+    with pytest.raises(AttributeError, match="has no attribute 'PCA'"):
+        mnpca.PCA  # noqa: B018
 
 
 def test_names_of_the_package_in_the_pages_are_there():

@@ -144,5 +144,6 @@ def test_docstrings(name, monkeypatch):
     skip_without_extras(name)
     if name.endswith("._edges"):  # fits many times, to any data
         use_small_data(monkeypatch)
-    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    given = reference_names() if "take a fitted ``model``" in (module.__doc__ or "") else {}
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE, extraglobs=given)
     assert result.failed == 0

@@ -1,7 +1,6 @@
 """Exported cells are safe, and a folder appears whole or not at all."""
 
 import csv
-import signal
 import subprocess
 import sys
 
@@ -98,53 +97,52 @@ def test_a_link_keeps_pointing_at_the_folder(tmp_path, exists):
     assert sorted(tmp_path.iterdir()) == [disk, link]
 
 
+on_posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and locks of POSIX")
+
+
+#: For each moment a child that is killed after so many files got their place, 0 before the first.
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from mnpca.io import new_folder
-if sys.argv[2] == "replacing":
-    rename, left = Path.rename, [int(sys.argv[3])]
-    def stop_after(self, target):
-        rename(self, target)
-        left[0] -= 1
-        if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
-    Path.rename = stop_after
-with new_folder(sys.argv[1], overwrite=True) as folder:
-    (folder / "summary.json").write_text("new")
-    (folder / "new.csv").write_text("new")
-    if sys.argv[2] == "writing":
+rename, moves = Path.rename, 0
+def kill_after(number):
+    if moves == number:
         os.kill(os.getpid(), signal.SIGKILL)
+def counted_rename(self, target):
+    global moves
+    rename(self, target)
+    moves += 1
+    kill_after(number)
+for number in map(int, sys.argv[2:]):
+    if os.fork():
+        os.wait()
+        continue
+    Path.rename = counted_rename
+    with new_folder(Path(sys.argv[1]) / str(number), overwrite=True) as folder:
+        (folder / "summary.json").write_text("new")
+        (folder / "new.csv").write_text("new")
+        kill_after(number)
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL on Windows")
-@pytest.mark.parametrize(
-    ("moment", "moves", "outcome"),
-    [
-        ("writing", 0, {"summary.json": "old", "old.csv": "old"}),
-        ("replacing", 1, {"summary.json": "old", "old.csv": "old"}),
-        ("replacing", 3, {"summary.json": "old", "old.csv": "old"}),
-        ("replacing", 5, {"summary.json": "old", "old.csv": "old"}),
-        ("replacing", 6, {"summary.json": "new", "new.csv": "new"}),
-    ],
-)
-def test_the_next_run_clears_up_after_a_killed_one(tmp_path, moment, moves, outcome):
-    out = tmp_path / "out"
-    write_results(out, "old", "old.csv")
-    (out / "notes.txt").write_text("mine")
-    arguments = [sys.executable, "-c", KILLED, str(out), moment, str(moves)]
-    done = subprocess.run(arguments, check=False)
-    assert done.returncode == -signal.SIGKILL
-    bystander = tmp_path / ".out-notours1"
-    bystander.mkdir()
-    with pytest.raises(DataError, match="exists"), new_folder(out):
-        pass
-    assert contents(out) == outcome | {"notes.txt": "mine"}
-    assert {path.name for path in tmp_path.iterdir()} == {"out", bystander.name}
-
-
-on_posix = pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked on Windows")
+@on_posix
+def test_the_next_run_clears_up_after_a_killed_one(tmp_path):
+    moments = range(7)
+    for moment in moments:
+        write_results(tmp_path / str(moment), "old", "old.csv")
+        (tmp_path / str(moment) / "notes.txt").write_text("mine")
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path, *map(str, moments)], check=True)
+    assert len(list(tmp_path.glob(".*"))) >= len(moments) - 1  # what they left
+    (tmp_path / ".1-notours1").mkdir()
+    for moment in moments:
+        with pytest.raises(DataError, match="exists"), new_folder(tmp_path / str(moment)):
+            pass
+        kept = contents(tmp_path / str(moment))
+        assert kept.pop("notes.txt") == "mine"
+        old = {"summary.json": "old", "old.csv": "old"}
+        assert kept == (old if moment < 6 else {"summary.json": "new", "new.csv": "new"})
+    assert {path.name for path in tmp_path.iterdir()} == {*map(str, moments), ".1-notours1"}
 
 
 @on_posix
@@ -163,25 +161,29 @@ def test_a_second_writer_of_a_folder_is_refused_and_the_first_is_left_alone(tmp_
     assert sorted(tmp_path.iterdir()) == [tmp_path / "other", out]
 
 
-WRITER = """
-import sys, time
+WRITERS = """
+import os, sys, time
 from mnpca.io import DataError, new_folder
+if all(os.fork() for _ in range(3)):
+    for _ in range(3):
+        assert os.wait()[1] == 0
+    sys.exit()
+said = "wrote"
 try:
     with new_folder(sys.argv[1], overwrite=True) as folder:
         (folder / "summary.json").write_text("x")
         time.sleep(0.5)
-    print("wrote")
 except DataError as error:
-    print(error)
+    said = error
+os.write(1, f"{said}\\n".encode())  # in one piece
 """
 
 
 @on_posix
 def test_writers_that_begin_together_do_not_disturb_each_other(tmp_path):
-    command = [sys.executable, "-c", WRITER, str(tmp_path / "out")]
-    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = [writer.communicate(timeout=60)[0].strip() for writer in writers]
-    assert all(writer.returncode == 0 for writer in writers)
+    command = [sys.executable, "-c", WRITERS, str(tmp_path / "out")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(said) == 3
     assert "wrote" in said
     assert all(line == "wrote" or "another run" in line for line in said)
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]

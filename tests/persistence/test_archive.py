@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from tests.persistence.shared import same
 
 from mnpca.persistence import ModelFileError, read_document, write_document
-from mnpca.persistence import _archive as archive_module
+from mnpca.persistence import read as reader
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_full_memory_is_no_damage(good, monkeypatch):
     def full(member, size):
         raise MemoryError
 
-    monkeypatch.setattr(archive_module, "_read_array", full)
+    monkeypatch.setattr(reader, "_read_array", full)
     with pytest.raises(MemoryError):
         read_document(good, "model")
 

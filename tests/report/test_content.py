@@ -6,15 +6,16 @@ import re
 
 import numpy as np
 import pytest
+import scipy.linalg
 from tests.known import KnownNetworks, known_fit
 
 from mnpca import MNPCA
-from mnpca.cli._results import learned_columns
+from mnpca.cli.fit import learned_columns
 from mnpca.datasets import make_paper_small
 from mnpca.diagnostics import network_edges
 from mnpca.report import collect, load_content, render, save_content, write_comparison
 from mnpca.report.content import describe_labels, short
-from mnpca.report.words import story
+from mnpca.report.render import story
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +57,15 @@ def test_figures_are_the_model_s(document):
     assert document["networks"]["rows"]["n_edges"] == edges
     assert f"{edges:,} pairs of rows" in " ".join(document["story"])
     assert document["scree"]["kept"] == 2
+
+
+def test_the_page_says_how_far_the_two_pictures_agree(document):
+    document = copy.deepcopy(document)
+    pictures = (np.transpose(document["scores"][name][:2]) for name in ("mnpca", "pca"))
+    angle = scipy.linalg.subspace_angles(*(x - x.mean(axis=0) for x in pictures)).max()
+    assert f"The two pictures correlate at {np.cos(angle):.2f} in the direction" in render(document)
+    del document["scores"]["agreement"]  # a document of an earlier version
+    assert "The two pictures" not in render(document)
 
 
 def test_what_priors_know_stands_beside_the_loadings():

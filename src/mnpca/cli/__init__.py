@@ -21,7 +21,7 @@ def main(arguments=None):
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a character that a console lacks is no failure
             stream.reconfigure(errors="replace")
-    before = _listen(_terminate)
+    before = _handle_sigterm(_terminate)
     try:
         return _run(sys.argv[1:] if arguments is None else list(arguments))
     except ModuleNotFoundError as error:
@@ -30,11 +30,11 @@ def main(arguments=None):
     except KeyboardInterrupt as interrupt:
         return _interrupted(interrupt)
     finally:
-        _listen(before)
+        _handle_sigterm(before)
 
 
-def _listen(handler):
-    """Set who hears SIGTERM and return who did; only the main thread may."""
+def _handle_sigterm(handler):
+    """Set the handler of SIGTERM and return the one before; only the main thread may."""
     if handler is not None and threading.current_thread() is threading.main_thread():
         return signal.signal(signal.SIGTERM, handler)
     return None
@@ -75,15 +75,16 @@ def _run(arguments):
 
 
 def _explain(error):
+    """Return the line and the exit code for an error."""
     import numpy as np
 
     from mnpca.io import quoted
 
-    message = _one_line(error)
+    message, hint = _one_line(error), "(run again with --debug to see where)"
     if isinstance(error, MemoryError):
         return "the computation does not fit in this machine's memory.", FAILED
     if isinstance(error, np.linalg.LinAlgError):  # a ValueError, but no fault of the input's form
-        return f"{message} (run again with --debug to see where)", FAILED
+        return f"{message} {hint}", FAILED
     if isinstance(error, (ValueError, ImportError, FileNotFoundError, PermissionError)):
         return message, WRONG_INPUT
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
@@ -92,13 +93,12 @@ def _explain(error):
         return f"a name is too long for the file system: {name}; give a shorter one.", WRONG_INPUT
     if isinstance(error, OSError):
         return message, FAILED
-    kind = type(error).__name__
-    return f"{kind}: {message or 'no details'} (run again with --debug to see where)", FAILED
+    return f"{type(error).__name__}: {message or 'no details'} {hint}", FAILED
 
 
 def _interrupted(interrupt):
     kept = any("is kept" in note for note in getattr(interrupt, "__notes__", []))
-    remedy = "; run the same command with --resume to go on from the checkpoint" if kept else ""
+    remedy = "; run the same command with --resume to continue from the checkpoint" if kept else ""
     code = TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED
     return _fail(f"interrupted, nothing was written{remedy}.", code)
 

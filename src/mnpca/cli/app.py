@@ -1,12 +1,19 @@
-"""The commands and their options. The work is done in a file for each command."""
+"""The commands: their options, and what they print. The work is done in a file for each."""
 
+import contextlib
 import functools
+import json as json_format
+import math
+import time
 from enum import StrEnum
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
 
 from mnpca import __version__
 
@@ -37,14 +44,6 @@ def command(function):
     return app.command()(wrapped)
 
 
-class Algorithm(StrEnum):
-    """The estimators by the command line's names."""
-
-    mnpca = "mnpca"
-    likelihood = "likelihood"
-    wasserstein = "wasserstein"
-
-
 def argument(kind: Any, metavar, help):
     """Return the type of an argument without a default to show."""
     return Annotated[kind, typer.Argument(metavar=metavar, help=help, show_default=False)]
@@ -65,13 +64,61 @@ def value(kind: Any, names, help, *, default=False, **more):
     return Annotated[kind if default else kind | None, option]
 
 
-READING = {"rich_help_panel": "How to read the file"}
+class Algorithm(StrEnum):
+    """The estimators by the command line's names."""
 
-Json = flag("--json", "Print the summary as JSON, for programs; no progress.")
-Debug = flag("--debug", "Show a traceback if something fails.")
-Overwrite = flag("--overwrite", "Replace what an earlier run wrote.")
+    mnpca = "mnpca"
+    likelihood = "likelihood"
+    wasserstein = "wasserstein"
+
+
+# What is fitted.
+Rank = value(
+    str,
+    "--components -k N",
+    "Number of components, or 'auto'; 0.9 keeps 90% of the signal's squares.",
+    default=True,
+)
+Method = value(
+    Algorithm,
+    "--algorithm NAME",
+    "MNPCA, or the paper's 'likelihood' or 'wasserstein'.",
+    default=True,
+)
+Noise = value(
+    str,
+    "--noise KIND",
+    "'auto', 'graph', 'diagonal' or 'identity'; two with a comma for rows, columns.",
+)
+Prior = value(
+    str, "--prior KIND", "What scores and loadings are drawn from: 'auto', 'gaussian' or 'mixture'."
+)
+Robust = flag("--robust", "Leave single outlying entries out.")
+Rate = value(
+    float, "--fdr RATE", "False discovery rate of the edges that are listed.", default=True
+)
+Seed = value(int, "--seed N", "Seed of the random start.", default=True)
+Scale = flag("--scale", "Scale columns to unit variance for the fit.")
+DropConstant = flag("--drop-constant", "Leave constant columns out.")
 RowCovariates = value(Path, "--row-covariates FILE", "Table of known covariates of the rows.")
+ColCovariates = value(
+    Path, "--col-covariates --column-covariates FILE", "Table of known covariates of the columns."
+)
+ColumnLabels = value(
+    Path,
+    "--column-labels FILE",
+    "Table of two columns, name and label of a column: colors of their network.",
+)
+Checkpoint = value(Path, "--checkpoint FILE", "Keep the state of a long fit in this file.")
+Resume = flag("--resume", "Continue from the checkpoint, if there is one.")
+
+# How the file is read.
+READING = {"rich_help_panel": "How to read the file"}
+Labels = value(
+    str, "--labels COLUMN", "Column with a label per row: shown, not analyzed.", **READING
+)
 Index = value(str, "--index COLUMN", "Column that names the rows.", **READING)
+Columns = value(list[str], "--columns COLUMN", "Use these columns only.", **READING)
 Drop = value(list[str], "--drop COLUMN", "Leave a column out; may be repeated.", **READING)
 Decimal = value(str, "--decimal MARK", "Decimal mark, . or ,", default=True, **READING)
 Strip = value(
@@ -81,8 +128,14 @@ Strip = value(
     **READING,
 )
 Na = value(list[str], "--na TEXT", "Cells that stand for a missing value.", **READING)
-Encoding = value(str, "--encoding NAME", "Encoding; the usual ones are seen.", **READING)
+Encoding = value(str, "--encoding NAME", "Encoding; the usual ones are recognized.", **READING)
 Transpose = flag("--transpose", "The file has features in rows and samples in columns.", **READING)
+
+# What is written and printed.
+Overwrite = flag("--overwrite", "Replace what an earlier run wrote.")
+GraphML = flag("--graphml", "Also write the networks as GraphML.")
+Json = flag("--json", "Print the summary as JSON, for programs; no progress.")
+Debug = flag("--debug", "Show a traceback if something fails.")
 
 
 def _print_version(wanted: bool):
@@ -101,51 +154,21 @@ def _options(
 @command
 def fit(
     data: argument(Path, "DATA", "CSV, TSV, XLSX, Parquet, NPY, NPZ, MTX or H5AD file, also .gz."),
-    n_components: value(
-        str,
-        "--components -k N",
-        "Number of components, or 'auto'; 0.9 keeps 90% of the signal's squares.",
-        default=True,
-    ) = "auto",
-    algorithm: value(
-        Algorithm,
-        "--algorithm NAME",
-        "MNPCA, or the paper's 'likelihood' or 'wasserstein'.",
-        default=True,
-    ) = Algorithm.mnpca,
-    noise: value(
-        str,
-        "--noise KIND",
-        "'auto', 'graph', 'diagonal' or 'identity'; two with a comma for rows, columns.",
-    ) = None,
-    prior: value(
-        str,
-        "--prior KIND",
-        "What scores and loadings are drawn from: 'auto', 'gaussian' or 'mixture'.",
-    ) = None,
-    robust: flag("--robust", "Leave single outlying entries out.") = False,
-    fdr: value(
-        float, "--fdr RATE", "False discovery rate of the edges that are listed.", default=True
-    ) = 0.05,
-    seed: value(int, "--seed N", "Seed of the random start.", default=True) = 0,
-    scale: flag("--scale", "Scale columns to unit variance for the fit.") = False,
-    drop_constant: flag("--drop-constant", "Leave constant columns out.") = False,
+    n_components: Rank = "auto",
+    algorithm: Method = Algorithm.mnpca,
+    noise: Noise = None,
+    prior: Prior = None,
+    robust: Robust = False,
+    fdr: Rate = 0.05,
+    seed: Seed = 0,
+    scale: Scale = False,
+    drop_constant: DropConstant = False,
     row_covariates: RowCovariates = None,
-    col_covariates: value(
-        Path,
-        "--col-covariates --column-covariates FILE",
-        "Table of known covariates of the columns.",
-    ) = None,
-    labels: value(
-        str, "--labels COLUMN", "Column with a label per row: shown, not analyzed.", **READING
-    ) = None,
-    column_labels: value(
-        Path,
-        "--column-labels FILE",
-        "Table of two columns, name and label of a column: colors of their network.",
-    ) = None,
+    col_covariates: ColCovariates = None,
+    labels: Labels = None,
+    column_labels: ColumnLabels = None,
     index: Index = None,
-    columns: value(list[str], "--columns COLUMN", "Use these columns only.", **READING) = None,
+    columns: Columns = None,
     drop: Drop = None,
     decimal: Decimal = ".",
     strip: Strip = None,
@@ -154,11 +177,9 @@ def fit(
     transpose: Transpose = False,
     output: value(Path, "--output -o OUT", "Folder for the results.") = None,
     overwrite: Overwrite = False,
-    graphml: flag("--graphml", "Also write the networks as GraphML.") = False,
-    checkpoint: value(
-        Path, "--checkpoint FILE", "Keep the state of a long fit in this file."
-    ) = None,
-    resume: flag("--resume", "Go on from the checkpoint, where it exists.") = False,
+    graphml: GraphML = False,
+    checkpoint: Checkpoint = None,
+    resume: Resume = False,
     json: Json = False,
     debug: Debug = False,
 ):
@@ -171,7 +192,13 @@ def fit(
     options = SimpleNamespace(**locals())
     from mnpca.cli.fit import fit_file
 
-    fit_file(options)
+    console = Console(stderr=json)
+    with progress_display(console, silent=json) as callback:
+        results = fit_file(options, callback)
+    if json:
+        print_json(results.summary | {"output": str(results.folder)})
+    else:
+        print_summary(console, results)
 
 
 @command
@@ -200,7 +227,13 @@ def transform(
     options = SimpleNamespace(**locals())
     from mnpca.cli.transform import transform_file
 
-    transform_file(options)
+    out, n_rows, notes = transform_file(options)
+    if json:
+        print_json({"output": str(out), "n_rows": n_rows, "notes": notes})
+        return
+    console = Console()
+    print_notes(console, notes)
+    console.print(f"Scores of {n_rows:,} rows in [bold]{escape(str(out))}[/bold].")
 
 
 @command
@@ -216,9 +249,13 @@ def report(
     With two folders, write comparison.html into the second: which components and edges the fits
     share, and which are gained and lost from the first to the second.
     """
-    from mnpca.cli.report import write_again
+    from mnpca.cli.report import write_report
 
-    path = write_again(out, other, json=json)
+    path = write_report(out, other)
+    if json:
+        print_json({"report": str(path)})
+    else:
+        print(f"Report in {path}")
     if show:
         typer.launch(str(path))
 
@@ -242,4 +279,137 @@ def demo(
     """
     from mnpca.cli.demo import fit_demo
 
-    fit_demo(output, json=json)
+    console = Console(stderr=json)
+    with progress_display(console, silent=json) as callback:
+        results, figures, grid = fit_demo(output, callback)
+    report = str((output / "report.html").resolve())
+    if json:
+        print_json(results.summary | {"comparison": figures, "digits": grid, "report": report})
+        return
+    print_summary(console, results)
+    shown = Table(title="Against the known truth")
+    for title in ("", "signal, PSNR in dB", "groups, NMI x 100"):
+        shown.add_column(title, justify="right" if title else "left")
+    for name, figure in figures.items():
+        shown.add_row(name, f"{figure['psnr']:.2f}", f"{figure['nmi']:.1f}")
+    console.print(shown)
+    console.print(
+        f"Handwritten digits: of the {grid['n_edges']} strongest edges among pixels "
+        f"{grid['touching']:.0%} join pixels that touch, of all pairs "
+        f"{grid['touching_by_chance']:.0%}. Nothing in the table says where a pixel lies.",
+        highlight=False,
+    )
+    console.print(f"The report of the digits: [bold]{grid['report']}[/bold]", soft_wrap=True)
+    console.print(f"The report: [bold]{report}[/bold]", soft_wrap=True)
+
+
+def print_json(values):
+    """Print plain values as JSON on standard output."""
+    print(json_format.dumps(values, indent=2, ensure_ascii=False))
+
+
+def print_notes(console, notes):
+    """Print remarks on the data or the fit, a line each."""
+    for note in notes:
+        console.print(f"[yellow]note:[/yellow] {escape(note)}", highlight=False)
+
+
+def print_summary(console, results):
+    """Print what was found and where it is."""
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column()
+    for title, figure, remark in results.document["cards"]:
+        table.add_row(title, f"{figure}  [dim]{escape(remark)}[/dim]")
+    console.print(table)
+    if results.summary["choice"]:
+        console.print(escape(results.summary["choice"]), highlight=False)
+    print_notes(console, results.summary["notes"])
+    if not results.summary["converged"]:
+        console.print("[yellow]The fit did not converge; take the result with care.[/yellow]")
+    console.print(f"Results in [bold]{escape(str(results.folder))}[/bold]; open report.html there.")
+
+
+COMPILING = "compiling, once after installation"
+#: Seconds after which a stage that comes again is shown again, where output is piped.
+AGAIN = 10.0
+#: Characters beside the spinner and the time, on a line of 80.
+ROOM = 69
+
+
+@contextlib.contextmanager
+def progress_display(console, *, silent=False):
+    """Give a callback that shows how a fit goes; on a terminal it vanishes at the end."""
+    if silent:
+        yield None
+        return
+    from numba.core import event
+
+    class Compilation(event.Listener):
+        """Shows when numba begins to compile a kernel, which it does once and stores."""
+
+        def on_start(self, event):
+            show(COMPILING)
+
+        def on_end(self, event):
+            """Leave the line to the next report."""
+
+    with (_line if console.is_terminal else _lines)(console) as show:
+        pace = _Pace()
+        with event.install_listener("numba:compile", Compilation()):
+            yield lambda progress: show(*pace(progress))
+
+
+@contextlib.contextmanager
+def _line(console):
+    """Show one line that is written over, no wider than the terminal."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}", table_column=Column(no_wrap=True), markup=False)
+    columns = (SpinnerColumn(), TimeElapsedColumn(), text)
+    with Progress(*columns, console=console, transient=True) as display:
+        task = display.add_task("starting", total=None)
+
+        def show(*parts):
+            line = parts[0]
+            for part in parts[1:]:
+                line += f", {part}" if len(line) + len(part) + 2 <= ROOM else ""
+            display.update(task, description=line[:ROOM])
+
+        yield show
+
+
+@contextlib.contextmanager
+def _lines(console):
+    """Print a plain line when a stage begins: the model and its rank, not each of its starts."""
+    start, shown = time.monotonic(), {}
+
+    def show(stage, *details):
+        now, stage = time.monotonic(), stage if stage == COMPILING else stage.split(", ")[0]
+        if stage in shown and now - max(shown.values()) < AGAIN:
+            return
+        shown[stage] = now
+        console.print(f"{now - start:.0f} s: {stage}", highlight=False, markup=False)
+
+    yield show
+
+
+class _Pace:
+    """Returns what a report says, the most important first, with the time its stage may take."""
+
+    def __init__(self):
+        self._stage, self._start, self._first = None, 0.0, 0
+
+    def __call__(self, progress):
+        now, iteration = time.monotonic(), progress.iteration
+        if progress.stage != self._stage or iteration <= self._first:
+            self._stage, self._start, self._first = progress.stage, now, iteration
+        parts = [progress.stage, f"iteration {iteration}"]
+        if progress.most is not None and iteration > self._first:
+            pace = (now - self._start) / (iteration - self._first)
+            left = max((progress.most - iteration) * pace, 0.0)
+            minutes, seconds = divmod(round(left), 60)
+            parts.append(f"at most {f'{minutes} min ' * bool(minutes)}{seconds} s left")
+        if math.isfinite(progress.objective):
+            parts.append(f"objective {progress.objective:.4g}")
+        return parts

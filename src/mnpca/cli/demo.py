@@ -1,14 +1,11 @@
 """``mnpca demo``: PCA beside MN-PCA on data that PCA cannot read, and the network of pixels."""
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table as RichTable
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 from mnpca import datasets
-from mnpca.cli._results import REPORT_FILE, export, print_json, print_summary, progress_display
-from mnpca.cli.fit import fit_table
+from mnpca.cli.fit import REPORT_FILE, export, fit_table
 from mnpca.diagnostics import SHOWN_RATE, named_rows, tested_edges
 from mnpca.estimators import MNPCA
 from mnpca.io import Table, new_folder
@@ -19,43 +16,22 @@ CONDITION, SEED = 224, 1000
 STEP, STRONGEST = 3, 60
 
 
-def fit_demo(output, *, json):
-    """Fit the data, write the results, and compare with the truth and with PCA."""
+def fit_demo(output, callback):
+    """Fit the data and write the results; return them, and comparisons with PCA and the grid."""
     data, table = demo_data()
     images, places = digits_data()
-    console = Console(stderr=json)
     with new_folder(output, overwrite=True) as folder:
-        fitted, summary, document = _fit(folder, table, "the paper's small data", console, json)
         (folder / "digits").mkdir()
-        digits, *_ = _fit(folder / "digits", images, "handwritten digits", console, json)
-    figures, grid = compare(data, fitted.model), compare_with_grid(digits.model, places)
-    report, network = ((output / part / REPORT_FILE).resolve() for part in ("", "digits"))
-    if json:
-        grid["report"] = str(network)
-        print_json(summary | {"comparison": figures, "digits": grid, "report": str(report)})
-        return
-    print_summary(console, summary, document, output)
-    shown = RichTable(title="Against the known truth")
-    for title in ("", "signal, PSNR in dB", "groups, NMI x 100"):
-        shown.add_column(title, justify="right" if title else "left")
-    for name, figure in figures.items():
-        shown.add_row(name, f"{figure['psnr']:.2f}", f"{figure['nmi']:.1f}")
-    console.print(shown)
-    console.print(
-        f"Handwritten digits: of the {grid['n_edges']} strongest edges among pixels "
-        f"{grid['touching']:.0%} join pixels that touch, of all pairs "
-        f"{grid['touching_by_chance']:.0%}. Nothing in the table says where a pixel lies.",
-        highlight=False,
-    )
-    console.print(f"The report of the digits: [bold]{network}[/bold]", soft_wrap=True)
-    console.print(f"The report: [bold]{report}[/bold]", soft_wrap=True)
+        fitted, results = _fit(folder, table, "the paper's small data", callback)
+        digits, _ = _fit(folder / "digits", images, "handwritten digits", callback)
+    grid = compare_with_grid(digits.model, places)
+    grid["report"] = str((output / "digits" / REPORT_FILE).resolve())
+    return results._replace(folder=output), compare(data, fitted.model), grid
 
 
-def _fit(folder, table, source, console, json):
-    """Fit a table and write its results; return the fit, its summary and the document."""
-    with progress_display(console, silent=json) as callback:
-        fitted = fit_table(MNPCA(random_state=0), table, callback=callback)
-    return fitted, *export(folder, fitted, table, source=source, algorithm="mnpca")
+def _fit(folder, table, source, callback):
+    fitted = fit_table(MNPCA(random_state=0), table, callback=callback)
+    return fitted, export(folder, fitted, table, source=source, algorithm="mnpca")
 
 
 def demo_data():

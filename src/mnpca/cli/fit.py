@@ -1,7 +1,7 @@
 """``mnpca fit``: from a data file to a matrix that can be fitted, and to a folder of results."""
 
 import contextlib
-import csv
+import json
 import re
 import time
 import warnings
@@ -10,16 +10,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from rich.console import Console
 
-from mnpca.cli._results import export, print_json, print_summary, progress_display
-from mnpca.cli.app import Algorithm
-from mnpca.diagnostics import SHOWN_RATE
+from mnpca.cli.side_data import change_units, load_column_labels, load_covariates, units_of
+from mnpca.diagnostics import (
+    SHOWN_RATE,
+    item_names,
+    learned_groups,
+    named_rows,
+    shown_rate,
+    tested_edges,
+)
 from mnpca.estimators import MNPCA, LikelihoodMNPCA, WassersteinMNPCA
-from mnpca.io import DataError, check_folder, listed, new_folder, quoted, read_table
-from mnpca.model.low_rank import LowRank
+from mnpca.interop.networkx import write_graphml
+from mnpca.io import DataError, check_folder, listed, new_folder, quoted, read_table, write_csv
+from mnpca.report import collect, render, save_content, write_text
 
+CLASSES = {"mnpca": MNPCA, "likelihood": LikelihoodMNPCA, "wasserstein": WassersteinMNPCA}
+MODEL_FILE, REPORT_FILE, CONTENT_FILE = "model.mnpca", "report.html", "report.json"
 MIN_ROWS, MIN_COLUMNS = 4, 2
 #: A column of numbers with one of these names is probably a label.
 _LABEL_NAMES = {"class", "cluster", "group", "label", "target", "type", "y"}
@@ -27,68 +34,56 @@ _LABEL_NAMES = {"class", "cluster", "group", "label", "target", "type", "y"}
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|nr|no|number|code|barcode|key|index)\.?$|I[Dd]$", re.I)
 _GENE = re.compile(r"[A-Z][A-Z0-9.-]{1,11}|ENS[A-Z]*G\d{6,}(\.\d+)?|[A-Z][a-z]{1,3}\d*[a-z]?\d*")
 _SUMMARIES = {"total", "sum", "mean", "average", "median", "summe", "gesamt", "mittelwert"}
-#: Scales whose squares, and their inverses, are ordinary numbers.
-SMALLEST_UNIT, LARGEST_UNIT = 1e-100, 1e100
-
-_CLASSES = {
-    Algorithm.mnpca: MNPCA,
-    Algorithm.likelihood: LikelihoodMNPCA,
-    Algorithm.wasserstein: WassersteinMNPCA,
-}
 
 
-def fit_file(options):
+class Fitted(NamedTuple):
+    """A fit in the units of the data."""
+
+    model: Any
+    seconds: float
+    remarks: list[str]
+
+
+class Results(NamedTuple):
+    """A folder of results, the summary of the fit and the document of its report."""
+
+    folder: Path
+    summary: dict[str, Any]
+    document: dict[str, Any]
+
+
+def fit_file(options, callback):
     """Fit the data file and write the results; `options` are those of the command."""
     out, checkpoint = options.output, options.checkpoint
     out = Path(f"{plain_name(options.data)}-mnpca") if out is None else out
     check_folder(out, overwrite=options.overwrite)
     if options.resume and checkpoint is None:
-        raise DataError("--resume needs --checkpoint FILE: the file to go on from.")
-    if options.fdr != SHOWN_RATE and options.algorithm != Algorithm.mnpca:
+        raise DataError("--resume needs --checkpoint FILE: the file to continue from.")
+    if options.fdr != SHOWN_RATE and options.algorithm != "mnpca":
         raise DataError(f"--fdr belongs to the algorithm mnpca, not {options.algorithm}.")
     if not 0.0 < options.fdr <= 1.0:
         raise DataError(f"--fdr must be above 0 and at most 1, got {options.fdr:g}.")
-    console = Console(stderr=options.json)
-    written = as_written(options)
     table = load_table(
         options.data,
         transpose=options.transpose,
         drop_constant=options.drop_constant,
-        labels=options.labels,
-        index=options.index,
-        columns=tuple(options.columns or ()),
-        drop=tuple(options.drop or ()),
-        **written,
+        **reading_options(options, "labels", "index", "columns", "drop"),
     )
     groups = None
     if options.column_labels is not None:
         groups = load_column_labels(options.column_labels, table, options.encoding)
-    estimator = make_estimator(
-        options.algorithm,
-        options.n_components,
-        table.values.shape,
-        noise=options.noise,
-        prior=options.prior,
-        robust=options.robust,
-        seed=options.seed,
-    )
-    covariates = {
-        f"{side}_covariates": load_covariates(file, table, side, **written)
-        for side, file in (("row", options.row_covariates), ("col", options.col_covariates))
-        if file is not None
-    }
+    params = {"checkpoint": checkpoint, "callback": callback}
+    if options.resume and checkpoint.exists():
+        params["resume_from"] = checkpoint
+    for side in ("row", "col"):
+        file = getattr(options, f"{side}_covariates")
+        if file is not None:
+            known = load_covariates(file, table, side, **reading_options(options))
+            params[f"{side}_covariates"] = known
+    estimator = make_estimator(options, table.values.shape)
     with new_folder(out, overwrite=options.overwrite) as folder:
-        with progress_display(console, silent=options.json) as callback:
-            fitted = fit_table(
-                estimator,
-                table,
-                scale=options.scale,
-                **covariates,
-                callback=callback,
-                checkpoint=checkpoint,
-                resume_from=checkpoint if options.resume and checkpoint.exists() else None,
-            )
-        summary, document = export(
+        fitted = fit_table(estimator, table, scale=options.scale, **params)
+        results = export(
             folder,
             fitted,
             table,
@@ -99,30 +94,42 @@ def fit_file(options):
             scaled=options.scale,
             graphml=options.graphml,
         )
-    if options.json:
-        print_json(summary | {"output": str(out)})
-    else:
-        print_summary(console, summary, document, out)
+    return results._replace(folder=out)
 
 
-def make_estimator(algorithm, n_components, shape, *, noise=None, prior=None, robust=False, seed=0):
-    """Return the estimator for an algorithm and ``-k``: "auto" or a number as text.
+def reading_options(options, *more):
+    """Return the options of a command that say how a file is read, as `read_table` has them."""
+    given = {name: getattr(options, name) for name in ("decimal", "strip", "na", "encoding", *more)}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in given.items()
+        if value
+    }
 
-    MNPCA chooses the rank itself; for the paper's algorithms "auto" is the paper's rule. `noise`
+
+def plain_name(data):
+    """Return a data file's name without its endings."""
+    name = data.with_suffix("") if data.suffix.lower() == ".gz" else data
+    return name.stem
+
+
+def make_estimator(options, shape):
+    """Return the estimator that the options ask for, for a matrix of this shape.
+
+    MNPCA chooses the rank itself; for the paper's algorithms "auto" is the paper's rule. The noise
     is a structure as Python takes it, or two with a comma between, for rows and columns.
     """
-    rank = _rank(n_components, shape, lowest=0 if algorithm == Algorithm.mnpca else 1)
-    params = {"robust": True} if robust else {}
-    if noise is not None:
-        parts = tuple(part.strip() for part in noise.split(","))
-        params["noise"] = parts[0] if len(parts) == 1 else parts
-    if prior is not None:
-        params["prior"] = prior
-    if algorithm == Algorithm.mnpca:
-        return _CLASSES[algorithm](rank, random_state=seed, **params)
-    for name in params:
-        raise DataError(f"--{name} belongs to the algorithm mnpca, not {algorithm}.")
-    return _CLASSES[algorithm]("paper" if rank == "auto" else rank)
+    is_mnpca = options.algorithm == "mnpca"
+    rank = _rank(options.n_components, shape, lowest=0 if is_mnpca else 1)
+    params = {"noise": options.noise, "prior": options.prior, "robust": options.robust or None}
+    params = {name: value for name, value in params.items() if value is not None}
+    if not is_mnpca:
+        for name in params:
+            raise DataError(f"--{name} belongs to the algorithm mnpca, not {options.algorithm}.")
+        return CLASSES[options.algorithm]("paper" if rank == "auto" else rank)
+    if "," in params.get("noise", ""):
+        params["noise"] = tuple(part.strip() for part in options.noise.split(","))
+    return MNPCA(rank, random_state=options.seed, **params)
 
 
 def _rank(text, shape, lowest):
@@ -142,18 +149,10 @@ def _rank(text, shape, lowest):
     )
 
 
-class Fitted(NamedTuple):
-    """A fit in the units of the data."""
-
-    model: Any
-    seconds: float
-    remarks: list[str]
-
-
 def fit_table(estimator, table, *, scale=False, **params):
     """Fit the table's values, with parameters of ``fit``; warnings become remarks."""
     frame = table.frame() if table.row_names or table.column_names else table.values
-    unit = _unit(table) if scale else None
+    unit = units_of(table) if scale else None
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -165,116 +164,17 @@ def fit_table(estimator, table, *, scale=False, **params):
     return Fitted(model, seconds, list(dict.fromkeys(remarks)))
 
 
-def _unit(table):
-    """Return the standard deviation of each column; refuse those that are no units."""
-    with np.errstate(over="ignore", under="ignore"):
-        unit = np.nanstd(table.values, axis=0)
-    for j in np.flatnonzero(~((unit > SMALLEST_UNIT) & (unit < LARGEST_UNIT))):
-        raise DataError(
-            f"--scale: column {quoted(table.column_name(j))} has a spread of {unit[j]:.3g}, "
-            "beyond what its squares can represent; change its units first."
-        )
-    return unit
-
-
-def change_units(model, unit):
-    """Turn a fit of ``X / unit`` into one of X, exactly.
-
-    With D = diag(unit): the mean becomes D mean, the loadings D W, and the noise precision among
-    columns inv(D) B inv(D). Scores, likelihood ratios and the metric W'BW stay as they are.
-    """
-    for name in ("mean_", "components_", "completed_", "completed_std_", "row_coef_"):
-        if getattr(model, name, None) is not None:
-            setattr(model, name, getattr(model, name) * unit)
-    powers = {"low_rank_": 1, "full_signal_": 1, "signal_variance_": 2, "full_signal_variance_": 2}
-    for name, power in powers.items():
-        if getattr(model, name, None) is not None:
-            left, right = getattr(model, name)
-            setattr(model, name, LowRank(left, right * unit[:, None] ** power))
-    if getattr(model, "col_covariates_", None) is not None:
-        model.col_covariates_ = model.col_covariates_ * unit[:, None]
-    shrink = sp.diags_array(1.0 / unit)
-    model.col_precision_ = sp.csr_array(shrink @ model.col_precision_ @ shrink)
-
-
-def as_written(options):
-    """Return the options of a command that say how cells are written."""
-    return {
-        "decimal": options.decimal,
-        "strip": tuple(options.strip or ()),
-        "na": tuple(options.na or ()),
-        "encoding": options.encoding,
-    }
-
-
-def plain_name(data):
-    """Return a data file's name without its endings."""
-    name = data.with_suffix("") if data.suffix.lower() == ".gz" else data
-    return name.stem
-
-
 def load_table(path, *, transpose=False, drop_constant=False, **options):
     """Read a file and check that a fit can use it; the options are those of `read_table`."""
-    table = read_table(path, **options)
-    turn = None if transpose else _transpose(table)
-    if transpose:
-        table = table.transposed()
-    table = table.with_distinct_columns()
+    read = read_table(path, **options)
+    table = (read.transposed() if transpose else read).with_distinct_columns()
     check_finite(table)
     _check_size(table)
     check_observed(table, "row")
     check_observed(table, "column")
-    table = _with_missing_note(_without_constant(table, drop_constant))
-    hints = [turn, *(hint(table) for hint in (_label, _identifier, _total, _code_for_missing))]
-    return replace(table, notes=(*table.notes, *(hint for hint in hints if hint)))
-
-
-def load_covariates(path, table, side, **options):
-    """Return the covariates of the rows or columns of a table, in its order.
-
-    They are matched by name where both have names. A column of text becomes indicators.
-    """
-    known = read_table(path, categories=True, **options)
-    names = table.row_names if side == "row" else table.column_names
-    count = table.values.shape[0 if side == "row" else 1]
-    items, option = ("rows" if side == "row" else "columns"), f"--{side}-covariates"
-    if np.isnan(known.values).any():
-        i, j = np.argwhere(np.isnan(known.values))[0]
-        raise DataError(
-            f"{option}: {known.row_place(i)} has no value of {quoted(known.column_name(j))}; "
-            f"covariates must be complete: fill it in, or leave these {items} out."
-        )
-    if names is None or known.row_names is None:
-        if len(known.values) != count:
-            raise DataError(
-                f"{option}: the file has {len(known.values):,} rows for {count:,} {items}; give "
-                f"both files names, or one row for each in the same order."
-            )
-        return known.values
-    place = {name: i for i, name in enumerate(known.row_names)}
-    missing = [name for name in names if name not in place]
-    if missing:
-        raise DataError(
-            f"{option}: nothing about {len(missing):,} of {count:,} {items}: {listed(missing)}; "
-            "the first column must name them as the data do."
-        )
-    return known.values[[place[name] for name in names]]
-
-
-def load_column_labels(path, table, encoding=None):
-    """Return the label of each column from a table of two columns: its name and its label."""
-    with open(path, newline="", encoding=encoding or "utf-8-sig") as stream:
-        head = stream.readline()
-        stream.seek(0)
-        delimiter = max(",;\t", key=head.count)
-        known = dict(row[:2] for row in csv.reader(stream, delimiter=delimiter) if len(row) > 1)
-    names = table.column_names or []
-    if not any(name in known for name in names):
-        raise DataError(
-            f"--column-labels: {quoted(path, 200)} names no column of the data; it needs two "
-            "columns, the name of a column of the data and its label."
-        )
-    return np.array([known.get(name, "") for name in names])
+    table = _without_constant(table, drop_constant)
+    hints = _hints(table, None if transpose else read)
+    return replace(table, notes=(*table.notes, *hints))
 
 
 def check_finite(table):
@@ -291,29 +191,17 @@ def check_finite(table):
 def check_observed(table, side):
     """Refuse rows or columns without a single value."""
     empty = np.flatnonzero(np.isnan(table.values).all(axis=1 if side == "row" else 0))
-    if len(empty):
-        if side == "row":
-            first, remedy = table.row_place(empty[0]), "delete such rows from the file"
-        else:
-            first = quoted(table.column_name(empty[0]))
-            remedy = f"leave such columns out: --drop {first}"
-        raise DataError(
-            f"{len(empty):,} {side}{'s' * (len(empty) > 1)} without any value, first {first}; "
-            f"nothing can be said about {'them' if len(empty) > 1 else 'it'}: {remedy}."
-        )
-
-
-def _with_missing_note(table):
-    """Say how many values are missing and what is done about it."""
-    missing = np.isnan(table.values)
-    if not missing.any():
-        return table
-    note = (
-        f"{int(missing.sum()):,} missing values ({missing.mean():.1%}) in "
-        f"{int(missing.any(axis=0).sum()):,} of {missing.shape[1]:,} columns: the model fills "
-        "them in while it is fitted"
+    if not len(empty):
+        return
+    if side == "row":
+        first, remedy = table.row_place(empty[0]), "delete such rows from the file"
+    else:
+        first = quoted(table.column_name(empty[0]))
+        remedy = f"leave such columns out: --drop {first}"
+    raise DataError(
+        f"{len(empty):,} {side}{'s' * (len(empty) > 1)} without any value, first {first}; "
+        f"nothing can be said about {'them' if len(empty) > 1 else 'it'}: {remedy}."
     )
-    return replace(table, notes=(*table.notes, note))
 
 
 def _check_size(table):
@@ -331,79 +219,175 @@ def _check_size(table):
 
 
 def _without_constant(table, drop):
-    low, high = np.nanmin(table.values, axis=0), np.nanmax(table.values, axis=0)
-    constant = low == high
+    constant = np.nanmin(table.values, axis=0) == np.nanmax(table.values, axis=0)
     if not constant.any():
         return table
-    names = listed(table.column_name(j) for j in np.flatnonzero(constant))
-    count = int(constant.sum())
+    names = [table.column_name(j) for j in range(len(constant))]
+    said = listed(name for name, gone in zip(names, constant, strict=True) if gone)
+    count = f"{sum(constant)} constant column{'s' if sum(constant) > 1 else ''}"
     if not drop:
         raise DataError(
-            f"{count} constant column{'s' * (count > 1)}: {names}; a constant has no noise to "
-            "model. Pass --drop-constant to leave such columns out."
+            f"{count}: {said}; a constant has no noise to model. Pass --drop-constant to leave "
+            "such columns out."
         )
-    kept = np.flatnonzero(~constant)
+    kept = [name for name, gone in zip(names, constant, strict=True) if not gone]
     table = replace(
         table,
-        values=np.ascontiguousarray(table.values[:, kept]),
-        column_names=None if table.column_names is None else [table.column_names[j] for j in kept],
-        notes=(*table.notes, f"{count} constant column{'s' * (count > 1)} left out: {names}"),
+        values=np.ascontiguousarray(table.values[:, ~constant]),
+        column_names=None if table.column_names is None else kept,
+        notes=(*table.notes, f"{count} left out: {said}"),
     )
     _check_size(table)
     return table
 
 
-def _label(table):
-    for name in table.column_names or []:
-        if table.labels is None and name.strip().lower() in _LABEL_NAMES:
-            return f"column {quoted(name)} was analyzed as data; if it is a label, pass --labels"
-    return None
+def _hints(table, as_read):
+    """Point out missing values, and what is probably no data, with the option that it needs.
 
-
-def _identifier(table):
-    """Point out a column of whole numbers, all different, that counts up or is called so."""
-    for j, column in enumerate(table.values.T):
-        name = table.column_name(j)
-        if not np.array_equal(column, np.round(column)) or len(np.unique(column)) < len(column):
-            continue
-        if _IDENTIFIER.search(name.strip()) or (np.diff(column) == 1).all():
-            return (
+    `as_read` is the table as it stands in the file, None if it was transposed.
+    """
+    missing = np.isnan(table.values)
+    if missing.any():
+        yield (
+            f"{int(missing.sum()):,} missing values ({missing.mean():.1%}) in "
+            f"{int(missing.any(axis=0).sum()):,} of {missing.shape[1]:,} columns: the model fills "
+            "them in while it is fitted"
+        )
+    n, p = table.values.shape if as_read is None else as_read.values.shape
+    rows = (as_read and as_read.row_names) or []
+    genes = sum(bool(_GENE.fullmatch(name)) for name in rows[:200])
+    if n >= max(5 * p, 100) and genes >= 0.8 * min(n, 200):
+        yield (
+            f"{n:,} rows with names such as {quoted(rows[0])} and {p:,} columns: if the features "
+            "are in rows, pass --transpose"
+        )
+    names = [table.column_name(j) for j in range(table.values.shape[1])]
+    if table.labels is None:
+        for name in [n for n in names if n.strip().lower() in _LABEL_NAMES][:1]:
+            yield f"column {quoted(name)} was analyzed as data; if it is a label, pass --labels"
+    for name, column in zip(names, table.values.T, strict=True):
+        whole = np.array_equal(column, np.round(column)) and len(np.unique(column)) == len(column)
+        if whole and (_IDENTIFIER.search(name.strip()) or (np.diff(column) == 1).all()):
+            yield (
                 f"column {quoted(name)} looks like an identifier and was analyzed as data; pass "
                 f"--index {quoted(name)} to name the rows by it, or --drop {quoted(name)}"
             )
-    return None
-
-
-def _transpose(table):
-    """Point out a table whose rows seem to be genes."""
-    (n, p), names = table.values.shape, table.row_names
-    if names is None or n < 5 * p or n < 100:
-        return None
-    if sum(bool(_GENE.fullmatch(name)) for name in names[:200]) < 0.8 * min(n, 200):
-        return None
-    return (
-        f"{n:,} rows with names such as {quoted(names[0])} and {p:,} columns: if the features are "
-        "in rows, pass --transpose"
-    )
-
-
-def _total(table):
-    """Point out a last row that sums up the others."""
-    if table.row_names and table.row_names[-1].strip().lower().rstrip(":") in _SUMMARIES:
-        return (
-            f"the last row is called {quoted(table.row_names[-1])} and was analyzed as data; if it "
-            "sums up the others, delete it"
+            break
+    last = table.row_names[-1] if table.row_names else ""
+    if last.strip().lower().rstrip(":") in _SUMMARIES:
+        yield (
+            f"the last row is called {quoted(last)} and was analyzed as data; if it sums up the "
+            "others, delete it"
         )
-    return None
-
-
-def _code_for_missing(table):
-    """Point out a number far from all others that repeats, such as -999."""
     for code in (-99, -999, -9999, -99999, 9999, 99999):
         found = table.values == code
         if found.sum() > 1 and 3 * np.nanmax(np.abs(table.values[~found]), initial=0) < abs(code):
-            return (
+            yield (
                 f"{code} occurs {int(found.sum()):,} times, far from all other values; if it "
                 f"stands for a missing value, pass --na {code}"
             )
-    return None
+            break
+
+
+def export(folder, fitted, table, *, source, algorithm, graphml=False, fdr=SHOWN_RATE, **details):
+    """Write everything a fit leaves behind; return its `Results`.
+
+    `details` are those of the report: column_labels, scaled.
+    """
+    model, notes = fitted.model, [*table.notes, *fitted.remarks]
+    document = collect(
+        model,
+        table.values,
+        labels=table.labels,
+        label_name=table.label_name,
+        fdr=fdr,
+        source=Path(source).name,
+        notes=notes,
+        seconds=fitted.seconds,
+        **details,
+    )
+    summary = summarize(document, model, data=str(source), algorithm=str(algorithm))
+    summary |= {"seconds": round(fitted.seconds, 3), "notes": notes}
+    known = getattr(model, "row_covariates_", None)
+    given = {} if known is None else {"row_covariates": known}
+    scores = model.transform(named_rows(model, table.values), **given)
+    labels = {}
+    if table.labels is not None:
+        labels[table.label_name or "label"] = [str(label) for label in table.labels]
+    rows, columns = item_names(model, "rows"), item_names(model, "columns")
+    write_factor(folder / "scores.csv", rows, scores, labels, learned_columns(model, "rows"))
+    loadings, learned = np.asarray(model.components_).T, learned_columns(model, "columns")
+    write_factor(folder / "components.csv", columns, loadings, {}, learned)
+    for side, name in (("rows", "row_graph"), ("columns", "col_graph")):
+        write_graph(folder / f"{name}.csv", model, side, shown_rate(model, fdr))
+        if graphml:
+            write_graphml(model, side, folder / f"{name}.graphml", fdr=shown_rate(model, fdr))
+    if getattr(model, "completed_", None) is not None:
+        completed = zip(("completed", "completed_std"), model.impute(return_std=True), strict=True)
+        for name, matrix in completed:
+            lines = ([row, *values.tolist()] for row, values in zip(rows, matrix, strict=True))
+            write_csv(folder / f"{name}.csv", ["name", *columns], lines)
+    model.save(folder / MODEL_FILE)
+    save_content(document, folder / CONTENT_FILE)
+    write_text(folder / REPORT_FILE, render(document))
+    write_text(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    return Results(folder, summary, document)
+
+
+def write_factor(path, names, factor, columns=None, learned=None):
+    """Write a row per item: name, more columns, its entries in a factor, and what was learned."""
+    entries = {f"component_{k + 1}": values.tolist() for k, values in enumerate(factor.T)}
+    columns = {"name": names, **(columns or {}), **entries, **(learned or {})}
+    write_csv(path, list(columns), zip(*columns.values(), strict=True))
+
+
+def learned_columns(model, side):
+    """Return what the learned prior says of every row or column, by name of a table's column."""
+    columns = {}
+    prior = getattr(model, "priors_", {}).get(side, {})
+    if prior.get("groups") is not None:
+        columns["learned_group"] = learned_groups(model, side).tolist()
+        columns["learned_group_probability"] = prior["groups"].max(axis=1).tolist()
+    if prior.get("zero") is not None:
+        columns["zero_probability"] = prior["zero"].tolist()
+    return columns
+
+
+def write_graph(path, model, side, rate):
+    """Write the edges of a noise network, the strongest first.
+
+    Positions (from 1) stand beside the names, because names may repeat. Where the model has tests,
+    the edges are those with the false discovery rate `rate`; otherwise they are the fit's, and
+    standard error, p and q are empty.
+    """
+    names, edges = item_names(model, side), tested_edges(model, side, rate)
+    header = ["precision", "partial_correlation", "standard_error", "p", "q"]
+    values = [getattr(edges, name) for name in header]
+    columns = [[""] * len(edges) if each is None else each.tolist() for each in values]
+    rows = (
+        [names[i], names[j], i + 1, j + 1, *row]
+        for i, j, *row in zip(edges.first.tolist(), edges.second.tolist(), *columns, strict=True)
+    )
+    write_csv(path, ["name_1", "name_2", "position_1", "position_2", *header], rows)
+
+
+def summarize(document, model, **source):
+    """Return the summary of a fit as plain values, from the report's document."""
+    networks, convergence = document["networks"], document["convergence"]
+    return {
+        **source,
+        "n_rows": document["shape"][0],
+        "n_columns": document["shape"][1],
+        "n_components": int(model.n_components_),
+        "singular_values": [float(value) for value in model.singular_values_],
+        "choice": document["noise"]["choice"],
+        "row_edges": networks["rows"]["n_edges"],
+        "col_edges": networks["columns"]["n_edges"],
+        "whiteness": {
+            side: dict(zip(("before", "after"), document["whiteness"][side]["beyond"], strict=True))
+            for side in ("rows", "columns")
+        },
+        "converged": convergence["converged"],
+        "n_iter": convergence["n_iter"],
+        "version": document["versions"]["mnpca"],
+    }

@@ -4,18 +4,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.markup import escape
 
-from mnpca.cli._results import MODEL_FILE, print_json, print_notes, write_factor
-from mnpca.cli.fit import as_written, check_finite, check_observed, load_covariates, plain_name
+from mnpca.cli.fit import (
+    MODEL_FILE,
+    check_finite,
+    check_observed,
+    plain_name,
+    reading_options,
+    write_factor,
+)
+from mnpca.cli.side_data import load_covariates
 from mnpca.diagnostics import named_rows
 from mnpca.estimators._load import load
 from mnpca.io import DataError, listed, quoted, read_table
 
 
 def transform_file(options):
-    """Write the scores of a data file; `options` are those of the command."""
+    """Write the scores of a data file; return the new file, the number of rows and the notes."""
     out = options.output or Path(f"{plain_name(options.new)}-scores.csv")
     found = options.model / MODEL_FILE if options.model.is_dir() else options.model
     if not found.is_file():
@@ -30,25 +35,19 @@ def transform_file(options):
     model = load(found)
     if not hasattr(model, "transform"):
         raise DataError(f"a {type(model).__name__} has no components to project on.")
-    written = as_written(options)
-    table = read_table(options.new, index=options.index, drop=tuple(options.drop or ()), **written)
+    table = read_table(options.new, **reading_options(options, "index", "drop"))
     table = table.transposed() if options.transpose else table
     table = match_columns(model, table.with_distinct_columns())
     check_finite(table)
     check_observed(table, "row")
     known = {}
-    if options.row_covariates is not None:
-        known["row_covariates"] = load_covariates(options.row_covariates, table, "row", **written)
+    if (file := options.row_covariates) is not None:
+        known["row_covariates"] = load_covariates(file, table, "row", **reading_options(options))
     elif getattr(model, "row_covariates_", None) is not None:
         raise DataError("the model was fitted with row covariates; pass --row-covariates FILE.")
     scores = np.asarray(model.transform(named_rows(model, table.values), **known))
     write_factor(out, [table.row_name(i) for i in range(len(scores))], scores)
-    if options.json:
-        print_json({"output": str(out), "n_rows": len(scores), "notes": list(table.notes)})
-        return
-    console = Console()
-    print_notes(console, table.notes)
-    console.print(f"Scores of {len(scores):,} rows in [bold]{escape(str(out))}[/bold].")
+    return out, len(scores), list(table.notes)
 
 
 def match_columns(model, table):
@@ -68,7 +67,7 @@ def match_columns(model, table):
         raise DataError(
             f"{len(missing)} columns of the model are not in the file: {listed(missing)}."
         )
-    extra = sorted(set(table.column_names) - set(wanted))
-    notes = [*table.notes, *([f"columns not in the model left out: {listed(extra)}"] * bool(extra))]
+    extra = sorted(position.keys() - wanted)
+    notes = [f"columns not in the model left out: {listed(extra)}"] if extra else []
     values = table.values[:, [position[name] for name in wanted]]
-    return replace(table, values=values, column_names=wanted, notes=tuple(notes))
+    return replace(table, values=values, column_names=wanted, notes=(*table.notes, *notes))

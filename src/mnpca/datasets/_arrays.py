@@ -38,10 +38,8 @@ def make_several_matrices(
         square is 0.2 `n_components`.
     row_precision, col_precision : array or sparse matrix, default=None
         Noise precisions; by default `planted_precision`.
-    signal_scale : float, default=1.0
-        Factor on the signal.
-    random_state : int, RandomState instance or None, default=None
-        Source of everything random.
+    signal_scale, random_state
+        As in `make_low_rank_matrix_normal`.
 
     Returns
     -------
@@ -87,10 +85,8 @@ def make_tensor_normal(
         is 0.2.
     precisions : list of arrays or sparse matrices, default=None
         Noise precisions of the axes; by default `planted_precision`.
-    signal_scale : float, default=1.0
-        Factor on the signal.
-    random_state : int, RandomState instance or None, default=None
-        Source of everything random.
+    signal_scale, random_state
+        As in `make_low_rank_matrix_normal`.
 
     Returns
     -------
@@ -127,8 +123,5 @@ def make_tensor_normal(
         noise = np.moveaxis(colored.reshape(noise.shape), 0, axis)
     if signal.any():
         signal *= signal_scale * np.sqrt(0.2 / np.mean(signal**2))
-    return Bunch(
-        Y=signal + noise,
-        signal=signal,
-        precisions=[sp.csr_array(precision) for precision in precisions],
-    )
+    precisions = [sp.csr_array(precision) for precision in precisions]
+    return Bunch(Y=signal + noise, signal=signal, precisions=precisions)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch, check_random_state
 
-from mnpca._typing import FloatArray, IntArray, RandomState
+from mnpca._typing import FloatArray, RandomState
 from mnpca.datasets._noise import (
     color_rows,
     random_sparse_precision,
@@ -83,8 +83,9 @@ def make_low_rank_matrix_normal(
             labels = (scores[:, 0] > 0).astype(int)
     if signal.shape != (n_samples, n_features):
         raise ValueError(f"signal must have shape {(n_samples, n_features)}, got {signal.shape}.")
-    error = sample_matrix_normal(A, B, rng, noise=noise)
-    return _bunch(signal_scale * signal, error, labels, A, B)
+    signal = signal_scale * signal
+    Y = signal + sample_matrix_normal(A, B, rng, noise=noise)
+    return Bunch(Y=Y, signal=signal, labels=labels, row_precision=A, col_precision=B)
 
 
 def make_paper_small(
@@ -115,12 +116,8 @@ def make_paper_small(
         Draw E = La Z Lb as the paper's program did, instead of La Z Lb'. The column precision
         of that noise is not the sparse one it was drawn from; `col_precision` then holds the
         sparse one, which the paper scored against.
-    n_samples, n_features, density, signal_scale
-        The paper's 300 x 200 at 0.01; other sizes make related data.
-    row_precision, col_precision : array or sparse matrix, default=None
-        Noise precisions to use instead of random ones.
-    noise : str, default="gaussian"
-        See `sample_matrix_normal`.
+    n_samples, n_features, density, signal_scale, row_precision, col_precision, noise
+        As in `make_low_rank_matrix_normal`: the paper's 300 x 200 at 0.01, or related data.
 
     Returns
     -------
@@ -142,14 +139,13 @@ def make_paper_small(
         (n_samples, n_features),
         lambda size: random_sparse_precision(size, density, c, rng),
     )
-    error: FloatArray
-    if legacy:
-        # The paper's program lacks a transpose: E = La Z Lb.
+    signal = signal_scale * centroids[labels]
+    if legacy:  # the paper's program lacks a transpose
         white = white_entries((n_samples, n_features), rng, noise)
-        error = color_rows(A, white) @ color_rows(B, np.eye(n_features))
+        Y = signal + color_rows(A, white) @ color_rows(B, np.eye(n_features))
     else:
-        error = sample_matrix_normal(A, B, rng, noise=noise)
-    return _bunch(signal_scale * centroids[labels], error, labels, A, B)
+        Y = signal + sample_matrix_normal(A, B, rng, noise=noise)
+    return Bunch(Y=Y, signal=signal, labels=labels, row_precision=A, col_precision=B)
 
 
 def make_paper_large(p: int = 2000, seed: RandomState = 0) -> Bunch:
@@ -180,10 +176,11 @@ def make_paper_large(p: int = 2000, seed: RandomState = 0) -> Bunch:
     rng = check_random_state(seed)
     centroids = _centroids(p, ((1, 0), (0, 1), (1, -1)))
     labels = rng.permutation(np.repeat([0, 1, 2], [300, 300, 400]))
-    row_precision = random_sparse_precision(1000, 1e-2, 196.0, rng)
-    col_precision = random_sparse_precision(p, 1e-3, 196.0, rng)
-    error = sample_matrix_normal(row_precision, col_precision, rng)
-    return _bunch(centroids[labels], error, labels, row_precision, col_precision)
+    A = random_sparse_precision(1000, 1e-2, 196.0, rng)
+    B = random_sparse_precision(p, 1e-3, 196.0, rng)
+    signal = centroids[labels]
+    Y = signal + sample_matrix_normal(A, B, rng)
+    return Bunch(Y=Y, signal=signal, labels=labels, row_precision=A, col_precision=B)
 
 
 def _centroids(n_features: int, ends: tuple[tuple[int, int], ...]) -> FloatArray:
@@ -195,18 +192,6 @@ def _centroids(n_features: int, ends: tuple[tuple[int, int], ...]) -> FloatArray
     for row, (first, last) in zip(centroids, ends, strict=True):
         row[:width], row[-width:] = first, last
     return centroids
-
-
-def _bunch(
-    signal: FloatArray, error: FloatArray, labels: IntArray, row_precision: Any, col_precision: Any
-) -> Bunch:
-    return Bunch(
-        Y=signal + error,
-        signal=signal,
-        labels=labels,
-        row_precision=row_precision,
-        col_precision=col_precision,
-    )
 
 
 def make_two_swiss_rolls(

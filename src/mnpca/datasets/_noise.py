@@ -135,11 +135,8 @@ def chain_precision(size: int, correlation: float) -> sp.csr_array:
 @njit(cache=True, nogil=True)
 def _rotate_until(eigenvalues: FloatArray, wanted: float, rng: np.random.Generator) -> Any:
     """Rotate diag(eigenvalues) by random planes until it has `wanted` nonzeros."""
-    size = len(eigenvalues)
-    matrix = np.zeros((size, size))
-    for i in range(size):
-        matrix[i, i] = eigenvalues[i]
-    nonzeros = size
+    nonzeros = size = len(eigenvalues)
+    matrix = np.diag(eigenvalues)
     while nonzeros < wanted:
         i = int(rng.integers(0, size))
         j = int(rng.integers(0, size - 1))
@@ -163,19 +160,15 @@ def rotate(matrix: FloatArray, i: int, j: int, cosine: float, sine: float) -> in
         change -= 2 * ((a != 0.0) + (b != 0.0))
         a, b = cosine * a - sine * b, sine * a + cosine * b
         change += 2 * ((a != 0.0) + (b != 0.0))
-        matrix[i, k] = a
-        matrix[k, i] = a
-        matrix[j, k] = b
-        matrix[k, j] = b
+        matrix[i, k] = matrix[k, i] = a
+        matrix[j, k] = matrix[k, j] = b
     aii, ajj, aij = matrix[i, i], matrix[j, j], matrix[i, j]
     matrix[i, i] = cosine**2 * aii - 2 * sine * cosine * aij + sine**2 * ajj
     matrix[j, j] = sine**2 * aii + 2 * sine * cosine * aij + cosine**2 * ajj
     change -= 2 * (aij != 0.0)
     aij = sine * cosine * (aii - ajj) + (cosine**2 - sine**2) * aij
-    change += 2 * (aij != 0.0)
-    matrix[i, j] = aij
-    matrix[j, i] = aij
-    return change
+    matrix[i, j] = matrix[j, i] = aij
+    return change + 2 * (aij != 0.0)
 
 
 def sample_matrix_normal(
@@ -219,23 +212,21 @@ def sample_matrix_normal(
 def white_entries(
     shape: tuple[int, ...], rng: np.random.RandomState, noise: str = "gaussian"
 ) -> FloatArray:
-    """Independent entries with mean 0 and variance 1 of the named distribution."""
+    """Return independent entries with mean 0 and variance 1 of the named distribution."""
     if noise == "gaussian":
         return rng.standard_normal(shape)
     if noise == "laplace":
         return rng.laplace(scale=np.sqrt(0.5), size=shape)
     if noise == "uniform":
         return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=shape)
+    if noise not in NOISE_KINDS:
+        raise ValueError(f"noise must be one of {NOISE_KINDS}, got {noise!r}.")
+    first, normal = rng.uniform(size=shape), rng.standard_normal(shape)
     if noise == "mixture-scale":  # 0.8 N(0, 1/4) + 0.2 N(0, 4)
-        scale = np.where(rng.uniform(size=shape) < 0.2, 2.0, 0.5)
-        return rng.standard_normal(shape) * scale
+        return normal * np.where(first < 0.2, 2.0, 0.5)
     if noise == "mixture-heavy":  # 0.95 N(0, v) + 0.05 N(0, 10 v)
-        scale = np.where(rng.uniform(size=shape) < 0.05, np.sqrt(10.0), 1.0)
-        return rng.standard_normal(shape) * scale / np.sqrt(0.95 + 0.05 * 10.0)
-    if noise == "mixture-shift":  # equal parts N(-0.8, 0.36) and N(0.8, 0.36)
-        sign = np.where(rng.uniform(size=shape) < 0.5, -1.0, 1.0)
-        return 0.8 * sign + 0.6 * rng.standard_normal(shape)
-    raise ValueError(f"noise must be one of {NOISE_KINDS}, got {noise!r}.")
+        return normal * np.where(first < 0.05, np.sqrt(10.0), 1.0) / np.sqrt(0.95 + 0.05 * 10.0)
+    return 0.6 * normal + np.where(first < 0.5, -0.8, 0.8)  # N(-0.8, 0.36), N(0.8, 0.36)
 
 
 def color_rows(precision: Any, white: FloatArray) -> FloatArray:

@@ -1,4 +1,7 @@
-"""Noise networks as networkx graphs with names, weights and communities; GraphML."""
+"""Noise networks as networkx graphs with names, weights and communities; GraphML.
+
+The examples take a fitted ``model`` for granted.
+"""
 
 import re
 
@@ -33,14 +36,10 @@ def to_networkx(model, side, *, fdr=None):
 
     Examples
     --------
-    >>> from mnpca import LikelihoodMNPCA
-    >>> from mnpca.datasets import make_paper_small
     >>> from mnpca.interop.networkx import to_networkx
-    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
-    >>> model = LikelihoodMNPCA(n_components=2, alpha_row=0.3, alpha_col=0.3).fit(data.Y)
     >>> graph = to_networkx(model, "columns")
     >>> graph.number_of_nodes(), sorted(graph.nodes[0])
-    (30, ['community', 'name'])
+    (40, ['community', 'name'])
     """
     graph = model.noise_graph(side) if fdr is None else model.noise_graph(side, fdr=fdr)
     edges = tested_edges(model, side, fdr)
@@ -58,9 +57,6 @@ def write_graphml(model, side, path, *, fdr=None):
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
     >>> from mnpca.interop.networkx import write_graphml
     >>> write_graphml(model, "columns", "columns.graphml")
     """

@@ -1,7 +1,8 @@
 """Data files in, result files out: bounded memory, clear errors, names kept."""
 
+from mnpca.io._messages import DataError, listed, quoted
 from mnpca.io._output import check_folder, new_folder, safe_cell, write_csv
-from mnpca.io._table import DataError, Table, listed, quoted
+from mnpca.io._table import Table
 from mnpca.io.read import FORMATS, read_table
 
 __all__ = [

@@ -4,6 +4,7 @@ Shapes are checked before the numbers are read. SciPy reads the header of a Matr
 reader of the numbers ends the process on some damaged files, so the numbers are read here.
 """
 
+import importlib
 import warnings
 import zipfile
 from dataclasses import replace
@@ -14,21 +15,22 @@ import scipy.io
 import scipy.sparse as sp
 
 from mnpca._typing import FloatArray, PathLike
-from mnpca.io._cells import as_text, is_data, table_from_cells, table_from_frame, to_number
+from mnpca.io._messages import DataError, listed, quoted
 from mnpca.io._table import (
-    MAX_FILE_BYTES,
-    DataError,
     Reading,
     Table,
+    as_text,
     check_matrix,
     check_shape,
     exact_numbers,
-    listed,
-    quoted,
+    is_data,
+    table_from_cells,
+    table_from_frame,
+    to_number,
 )
 
-#: A sheet takes some fifty times its size in memory while it is read.
-MAX_SHEET_BYTES = 2**29
+#: The arrays of an NPZ file unzip to this at most; a sheet takes some fifty times its size.
+MAX_NPZ_BYTES, MAX_SHEET_BYTES = 4 * 2**30, 2**29
 #: What a dense matrix is called in an NPZ file, in the order in which it is looked for.
 NPZ_NAMES = ("X", "Y", "data", "arr_0")
 _SPARSE_NAMES = {"format", "shape", "data"}
@@ -37,15 +39,12 @@ _FIELDS = ("real", "integer", "unsigned-integer", "pattern", "double")
 
 def read_npy(path: PathLike, reading: Reading) -> Table:
     """Read a two-dimensional array."""
-    _no_names(reading, "an NPY file")
-    with open(path, "rb") as stream:
-        if stream.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
-            raise DataError("not an NPY file; save the matrix with numpy.save.")
+    reading.refuse("an NPY file", labels=True)
     with open(path, "rb") as file:
-        shape = _npy_shape(file)
-    if len(shape) != 2:
-        raise DataError(f"not a matrix: the array has {len(shape)} dimensions, not 2.")
-    check_shape(*shape)
+        if file.read(len(np.lib.format.MAGIC_PREFIX)) != np.lib.format.MAGIC_PREFIX:
+            raise DataError("not an NPY file; save the matrix with numpy.save.")
+        file.seek(0)
+        check_shape(*_npy_shape(file))
     return Table(check_matrix(np.load(path, allow_pickle=False)))
 
 
@@ -55,101 +54,82 @@ def read_npz(path: PathLike, reading: Reading) -> Table:
     Arrays ``row_names`` and ``column_names``, and one with the name of the labels, are used when
     they are there.
     """
-    reading.only_names("an NPZ file")
-    labels = reading.labels
+    reading.refuse("an NPZ file")
+    name, shapes = reading.labels, {}
     with zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > MAX_FILE_BYTES:
-            raise DataError(f"unzips to more than {MAX_FILE_BYTES // 2**30} GB.")
-        shapes = {}
-        for name in archive.namelist():
-            if name.endswith(".npy"):
-                with archive.open(name) as member:
-                    shapes[name.removesuffix(".npy")] = _npy_shape(member)
+        if _unzipped_size(archive) > MAX_NPZ_BYTES:
+            raise DataError(f"unzips to more than {MAX_NPZ_BYTES // 2**30} GB.")
+        for member in archive.namelist():
+            if member.endswith(".npy"):
+                with archive.open(member) as file:
+                    shapes[member.removesuffix(".npy")] = _npy_shape(file)
     with np.load(path, allow_pickle=False) as arrays:
         if shapes.keys() >= _SPARSE_NAMES:
             values = _sparse_values(path, arrays)
         else:
-            name = _matrix_name(shapes)
-            check_shape(*shapes[name])
-            values = check_matrix(arrays[name])
-        n_rows, n_columns = values.shape
-        if labels is not None and labels not in shapes:
+            matrix = _matrix_name(shapes)
+            check_shape(*shapes[matrix])
+            values = check_matrix(arrays[matrix])
+        if name is not None and name not in shapes:
             raise DataError(
-                f"no array {quoted(labels)} for --labels; the file holds {listed(shapes)}."
+                f"no array {quoted(name)} for --labels; the file holds {listed(shapes)}."
             )
-        return Table(
-            values,
-            row_names=_npz_texts(arrays, "row_names", shapes, n_rows, "row"),
-            column_names=_npz_texts(arrays, "column_names", shapes, n_columns, "column"),
-            labels=None
-            if labels is None
-            else np.array(_npz_texts(arrays, labels, shapes, n_rows, "row")),
-            label_name=labels,
-        )
+
+        def texts(key: str, axis: int) -> list[str] | None:
+            """Return the texts of an array, one for every row or column."""
+            length = values.shape[axis]
+            if key not in shapes:
+                return None
+            if shapes[key] != (length,):
+                raise DataError(
+                    f"the array {quoted(key)} does not have one entry for each of the {length} "
+                    f"{('rows', 'columns')[axis]}."
+                )
+            try:
+                return arrays[key].astype(str).tolist()
+            except ValueError as error:  # NumPy's, for a pickle
+                raise DataError(
+                    f"the array {quoted(key)} holds Python objects; save it with .astype(str)."
+                ) from error
+
+        labels = None if name is None else np.array(texts(name, 0))
+        return Table(values, texts("row_names", 0), texts("column_names", 1), labels, name)
 
 
 def read_mtx(path: PathLike, reading: Reading) -> Table:
     """Read a Matrix Market file; zeros that are not stored are zeros."""
-    _no_names(reading, "an MTX file")
+    reading.refuse("an MTX file", labels=True)
     return Table(check_matrix(read_market_values(path)))
 
 
-def _no_names(reading: Reading, kind: str) -> None:
-    reading.only_names(kind)
-    if reading.labels is not None:
-        raise DataError(f"{kind} has no named columns, so --labels cannot be used with it.")
+def _unzipped_size(archive: zipfile.ZipFile) -> int:
+    return sum(member.file_size for member in archive.infolist())
 
 
 def _npy_shape(file: Any) -> tuple[int, ...]:
-    """Shape of an array, from its header alone."""
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        header = np.lib.format.read_array_header_1_0(file)
-    else:
-        header = np.lib.format.read_array_header_2_0(file)
-    return header[0]
+    """Return the shape of an array, from its header alone."""
+    old = np.lib.format.read_magic(file) == (1, 0)
+    read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+    return read(file)[0]
 
 
 def _matrix_name(shapes: dict[str, tuple[int, ...]]) -> str:
     matrices = [name for name, shape in shapes.items() if len(shape) == 2]
     if not matrices:
         raise DataError(f"not a matrix: no two-dimensional array among {listed(shapes)}.")
-    for name in NPZ_NAMES:
-        if name in matrices:
-            return name
-    if len(matrices) > 1:
+    usual = [name for name in NPZ_NAMES if name in matrices]
+    if not usual and len(matrices) > 1:
         raise DataError(f"which matrix? The file holds {listed(matrices)}; name one of them X.")
-    return matrices[0]
+    return (usual or matrices)[0]
 
 
 def _sparse_values(path: PathLike, arrays: Any) -> FloatArray:
-    shape = np.atleast_1d(arrays["shape"])
-    if shape.shape != (2,):
-        raise DataError("not a matrix: the sparse array does not have two dimensions.")
-    check_shape(int(shape[0]), int(shape[1]))
+    check_shape(*map(int, np.atleast_1d(arrays["shape"])))
     matrix = sp.load_npz(path)
     if matrix.format in ("csr", "csc", "bsr"):
         # SciPy's compiled routines trust the indices and would write outside the matrix.
         matrix.check_format(full_check=True)
     return check_matrix(matrix.toarray())
-
-
-def _npz_texts(
-    arrays: Any, key: str, shapes: dict[str, tuple[int, ...]], length: int, side: str
-) -> list[str] | None:
-    """Return the texts of an array, one for every row or column; None where there is no array."""
-    if key not in shapes:
-        return None
-    if shapes[key] != (length,):
-        raise DataError(
-            f"the array {quoted(key)} does not have one entry for each of the {length} {side}s."
-        )
-    try:
-        return arrays[key].astype(str).tolist()
-    except ValueError as error:  # NumPy's, for a pickle
-        raise DataError(
-            f"the array {quoted(key)} holds Python objects; save it with .astype(str)."
-        ) from error
 
 
 def read_market_values(path: PathLike) -> FloatArray:
@@ -160,11 +140,18 @@ def read_market_values(path: PathLike) -> FloatArray:
         raise DataError(f"the numbers are {field}; real numbers are needed.")
     if n_rows < 1 or n_columns < 1 or entries > n_rows * n_columns:
         raise DataError("the header promises more entries than the matrix has cells.")
-    lines = _numbers(path)
+    lines = _market_lines(path)
     if form == "array":
-        values = _from_array(lines, n_rows, n_columns, symmetry)
+        values = _from_array(lines[:, 0], n_rows, n_columns, symmetry)
     else:
-        values = _from_coordinates(lines, n_rows, n_columns, entries, field == "pattern")
+        if len(lines) != entries:
+            raise DataError(f"the header promises {entries} entries, there are {len(lines)}.")
+        inside = (lines[:, :2] >= 1) & (lines[:, :2] <= (n_rows, n_columns))
+        if not (inside & (lines[:, :2] % 1 == 0)).all():
+            raise DataError("an entry has its place outside the matrix.")
+        values = np.zeros((n_rows, n_columns))
+        places = tuple(lines[:, :2].astype(np.intp).T - 1)
+        np.add.at(values, places, 1.0 if field == "pattern" else lines[:, 2])
     if symmetry in ("symmetric", "hermitian"):
         values += np.tril(values, -1).T
     elif symmetry == "skew-symmetric":
@@ -172,26 +159,18 @@ def read_market_values(path: PathLike) -> FloatArray:
     return values
 
 
-def _numbers(path: PathLike) -> FloatArray:
+def _market_lines(path: PathLike) -> FloatArray:
     """Return the lines after the one with the sizes, as an array of three columns."""
     import pandas as pd
 
+    form: dict[str, Any] = {"sep": r"\s+", "comment": "%", "header": None, "names": [0, 1, 2]}
     try:
-        frame = pd.read_csv(
-            path,
-            sep=r"\s+",
-            comment="%",
-            header=None,
-            names=[0, 1, 2],
-            dtype=np.float64,
-            **exact_numbers(pd),
-        )
+        return pd.read_csv(path, dtype=np.float64, **form, **exact_numbers(pd)).to_numpy()[1:]
     except (ValueError, TypeError) as error:
         raise DataError(f"not a Matrix Market file: {error}.") from error
-    return frame.to_numpy()[1:]
 
 
-def _from_array(lines: FloatArray, n_rows: int, n_columns: int, symmetry: str) -> FloatArray:
+def _from_array(entries: FloatArray, n_rows: int, n_columns: int, symmetry: str) -> FloatArray:
     """Fill the matrix column by column; only the lower triangle where it is symmetric."""
     values = np.zeros((n_rows, n_columns), order="F")
     if symmetry == "general":
@@ -200,95 +179,68 @@ def _from_array(lines: FloatArray, n_rows: int, n_columns: int, symmetry: str) -
         places = np.tri(n_rows, k=-1 if symmetry == "skew-symmetric" else 0, dtype=bool)
     else:
         raise DataError("a symmetric matrix must be square.")
-    if len(lines) != places.sum():
-        raise DataError(f"the header promises {places.sum()} numbers, there are {len(lines)}.")
-    values.T[places.T] = lines[:, 0]
+    if len(entries) != places.sum():
+        raise DataError(f"the header promises {places.sum()} numbers, there are {len(entries)}.")
+    values.T[places.T] = entries
     return values
 
 
-def _from_coordinates(
-    lines: FloatArray, n_rows: int, n_columns: int, entries: int, pattern: bool
-) -> FloatArray:
-    """Add up the entries at their places."""
-    if len(lines) != entries:
-        raise DataError(f"the header promises {entries} entries, there are {len(lines)}.")
-    row, column = lines[:, 0], lines[:, 1]
-    inside = (row >= 1) & (row <= n_rows) & (column >= 1) & (column <= n_columns)
-    if not (inside & (row % 1 == 0) & (column % 1 == 0)).all():
-        raise DataError("an entry has its place outside the matrix.")
-    values = np.zeros((n_rows, n_columns))
-    places = (row.astype(np.intp) - 1, column.astype(np.intp) - 1)
-    np.add.at(values, places, 1.0 if pattern else lines[:, 2])
-    return values
+def _require(package: str, kind: str, extra: str, otherwise: str = "") -> Any:
+    """Import a package that only files of one kind need."""
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise DataError(
+            f"{kind} files need the package {package.split('.')[0]}: pip install "
+            f"'mnpca[{extra}]'{otherwise}."
+        ) from error
 
 
 def read_parquet(path: PathLike, reading: Reading) -> Table:
     """Read a Parquet file; a stored text index gives the row names."""
-    try:
-        import pandas as pd
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise DataError(
-            "Parquet files need the package pyarrow: pip install 'mnpca[parquet]'."
-        ) from error
-    metadata = pq.ParquetFile(path).metadata
+    parquet = _require("pyarrow.parquet", "Parquet", "parquet")
+    import pandas as pd
+
+    metadata = parquet.ParquetFile(path).metadata
     check_shape(metadata.num_rows, metadata.num_columns)
     frame = pd.read_parquet(path)
     if reading.na:
         numbers = [to_number(text, Reading()) for text in reading.na]
         frame = frame.replace([*reading.na, *(each for each in numbers if each == each)], np.nan)
-    row_names = None
-    if not isinstance(frame.index, pd.RangeIndex):
-        row_names = [str(name) for name in frame.index]
-    return table_from_frame(frame, [str(name) for name in frame.columns], row_names, reading)
+    counted = isinstance(frame.index, pd.RangeIndex)
+    row_names = None if counted else list(map(str, frame.index))
+    return table_from_frame(frame, list(map(str, frame.columns)), row_names, reading)
 
 
 def read_h5ad(path: PathLike, reading: Reading) -> Table:
     """Read X of an AnnData file with the names of its observations and variables."""
-    try:
-        import anndata
-    except ImportError as error:
-        raise DataError(
-            "H5AD files need the package anndata: pip install 'mnpca[anndata]'."
-        ) from error
-    reading.only_names("H5AD files")
-    labels = reading.labels
+    anndata = _require("anndata", "H5AD", "anndata")
+    reading.refuse("H5AD files")
     backed = anndata.read_h5ad(path, backed="r")
     try:
         check_shape(*backed.shape)
         if backed.X is None:
             raise DataError("the AnnData object has no X.")
-        observations = backed.obs
-        if labels is not None and labels not in observations:
-            raise DataError(
-                f"no column {quoted(labels)} in obs for --labels; there are "
-                f"{listed(observations.columns) or 'none'}."
-            )
+        name, observations = reading.labels, backed.obs
+        if name is not None and name not in observations:
+            there = listed(observations.columns) or "none"
+            raise DataError(f"no column {quoted(name)} in obs for --labels; there are {there}.")
         values = backed.X[:]
-        values = values.toarray() if hasattr(values, "toarray") else values
-        return Table(
-            check_matrix(values),
-            row_names=[str(name) for name in backed.obs_names],
-            column_names=[str(name) for name in backed.var_names],
-            labels=None if labels is None else as_text(observations[labels]),
-            label_name=labels,
-        )
+        values = check_matrix(values.toarray() if hasattr(values, "toarray") else values)
+        labels = None if name is None else as_text(observations[name])
+        rows, columns = (list(map(str, names)) for names in (backed.obs_names, backed.var_names))
+        return Table(values, rows, columns, labels, name)
     finally:
         backed.file.close()
 
 
 def read_sheet(path: PathLike, reading: Reading) -> Table:
     """Read the first sheet of an XLSX file as a text file with the same cells is read."""
-    try:
-        import openpyxl  # noqa: F401 - pandas reads with it
-        import pandas as pd
-    except ImportError as error:
-        raise DataError(
-            "XLSX files need the package openpyxl: pip install 'mnpca[excel]'; or save the sheet "
-            "as CSV."
-        ) from error
+    _require("openpyxl", "XLSX", "excel", "; or save the sheet as CSV")
+    import pandas as pd
+
     with zipfile.ZipFile(path) as archive:
-        if sum(member.file_size for member in archive.infolist()) > MAX_SHEET_BYTES:
+        if _unzipped_size(archive) > MAX_SHEET_BYTES:
             raise DataError(f"unzips to more than {MAX_SHEET_BYTES // 2**20} MB; save it as CSV.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl's, about styles and the like

@@ -5,15 +5,15 @@ import csv
 import glob
 import io
 import os
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from mnpca._typing import PathLike
-from mnpca.io._table import DataError, quoted
+from mnpca.io._messages import DataError, quoted
 from mnpca.persistence import atomic_write
 
 try:
@@ -33,7 +33,7 @@ PATIENCE = 40
 
 @contextlib.contextmanager
 def new_folder(path: PathLike, *, overwrite: bool = False) -> Iterator[Path]:
-    """Give a temporary folder beside `path`; it becomes `path` if the block ends well.
+    """Yield a temporary folder beside `path`, which becomes `path` if the block ends well.
 
     What a killed run of the same `path` left behind is removed first. While another run is about to
     write it, or if it has appeared meanwhile, nothing is replaced.
@@ -55,34 +55,34 @@ def new_folder(path: PathLike, *, overwrite: bool = False) -> Iterator[Path]:
     path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as held:
-        with _beginning(path.parent):
+        with _only_beginner(path.parent):
             _remove_leftovers(path)
             check_folder(path, overwrite=overwrite)
-            scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}-", suffix=PART, dir=path.parent))
+            scratch = path.with_name(f".{path.name}-{secrets.token_hex(4)}{PART}")
+            scratch.mkdir()
             held.enter_context(_locked(scratch))
         try:
             yield scratch
             names = [*sorted(os.listdir(scratch)), MANIFEST]
             (scratch / MANIFEST).write_text("\n".join(names) + "\n", encoding="utf-8")
-            scratch.chmod(0o777 & ~_umask())
             check_folder(path, overwrite=overwrite)
             _move(scratch, path)
         finally:
-            _give_back(scratch, path)
+            _end_replacement(scratch, path)
             shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _move(scratch: Path, path: Path) -> None:
-    """Give finished files their place; those of an earlier run step aside until all have it."""
+    """Move finished files to their place, and those of an earlier run aside until all are there."""
     if not path.exists():
         scratch.rename(path)
         return
     ours, new = _manifest(path), _manifest(scratch)
-    for name in new:
-        if name not in ours and (path / name).exists():
+    for file in (path / name for name in new if name not in ours):
+        if file.exists():
             raise DataError(
-                f"{quoted(path / name, 200)} was not written by mnpca, so it is not replaced; "
-                "move it, or name another folder with -o."
+                f"{quoted(file, 200)} was not written by mnpca, so it is not replaced; move it, or "
+                "name another folder with -o."
             )
     old = scratch.with_suffix(REPLACED)
     old.mkdir()
@@ -93,8 +93,8 @@ def _move(scratch: Path, path: Path) -> None:
         (scratch / name).rename(path / name)
 
 
-def _give_back(scratch: Path, path: Path) -> None:
-    """End a replacement: done if the new manifest has its place, otherwise undone."""
+def _end_replacement(scratch: Path, path: Path) -> None:
+    """Finish a replacement if the new manifest is in its place, otherwise undo it."""
     old = scratch.with_suffix(REPLACED)
     if not old.exists():
         return
@@ -117,7 +117,7 @@ def _manifest(folder: Path) -> list[str]:
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Remove what killed runs left beside `path`; give back files that one was replacing."""
+    """Remove what killed runs left beside `path`; restore files that one was replacing."""
     if fcntl is None:
         return
     for folder in path.parent.glob(f".{glob.escape(path.name)}-????????{PART}"):
@@ -125,7 +125,7 @@ def _remove_leftovers(path: Path) -> None:
             with _locked(folder) as certain:
                 if not certain:
                     continue
-                _give_back(folder, path)
+                _end_replacement(folder, path)
                 shutil.rmtree(folder, ignore_errors=True)
         except BlockingIOError:
             raise DataError(
@@ -137,8 +137,8 @@ def _remove_leftovers(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _beginning(parent: Path) -> Iterator[None]:
-    """Let one run at a time look round and begin; a second waits, but not for ever."""
+def _only_beginner(parent: Path) -> Iterator[None]:
+    """Let one run at a time begin in a folder; a second one waits, but not for ever."""
     with contextlib.ExitStack() as held:
         for _ in range(PATIENCE):
             try:
@@ -151,9 +151,9 @@ def _beginning(parent: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[bool]:
-    """Hold the folder until the block or the process ends; BlockingIOError if another one does.
+    """Lock the folder until the block or the process ends; BlockingIOError if another one has.
 
-    Gives whether it is held: some network file systems cannot hold folders.
+    Yields whether it is locked: some network file systems cannot lock folders.
     """
     if fcntl is None:
         yield False
@@ -163,9 +163,9 @@ def _locked(folder: Path) -> Iterator[bool]:
         held = True
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                raise
             held = False
         yield held
     finally:
@@ -196,12 +196,6 @@ def check_folder(path: PathLike, *, overwrite: bool = False) -> None:
         )
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def safe_cell(text: object) -> str:
     """Return a name as a cell that no spreadsheet takes for a formula.
 
@@ -215,12 +209,11 @@ def safe_cell(text: object) -> str:
     ("'=1+1", '-0.5', 'gene')
     """
     text = str(text)
-    if not text.startswith(_FORMULA):
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return "'" + text
+    if text.startswith(_FORMULA):
+        try:
+            float(text)
+        except ValueError:
+            return "'" + text
     return text
 
 

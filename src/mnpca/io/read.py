@@ -5,7 +5,6 @@ import contextlib
 import csv
 import gzip
 import re
-import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -15,32 +14,25 @@ from typing import Any
 
 from mnpca._typing import PathLike
 from mnpca.io._binary import read_h5ad, read_mtx, read_npy, read_npz, read_parquet, read_sheet
-from mnpca.io._cells import check_header, is_data, table_from_cells, width_of
+from mnpca.io._messages import DataError, quoted
 from mnpca.io._table import (
-    MAX_FILE_BYTES,
-    MAX_LINE_BYTES,
-    DataError,
     Reading,
     Table,
+    check_header,
     check_shape,
     exact_numbers,
-    quoted,
+    is_data,
+    table_from_cells,
+    width_of,
 )
 
-#: Endings of programs that write CSV files, too.
-_SAVED_AS = {".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".sav", ".dta", ".sas7bdat", ".rds"}
+MAX_LINE_BYTES, MAX_FILE_BYTES = 64 * 2**20, 4 * 2**30
+#: Tables of numbers shrink about tenfold when they are zipped, bombs a thousandfold.
 _MAX_GROWTH = 100
 _CHUNK = 2**20
 #: Lines at the beginning from which delimiter and header are recognized.
 _HEAD = 50
 _MARKS = "\t;|,"
-_BOMS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 _CONTROL = re.compile("[\0-\x08\x0e-\x1f\x7f]")
 #: How files begin (in small letters) that are no table of text, whatever their ending says.
 _OTHER_FILES = {
@@ -56,7 +48,6 @@ _OTHER_FILES = {
     ),
     **dict.fromkeys((b'{"', b"[{", b"[["), "JSON; save it as CSV"),
 }
-_NOT_TEXT = "not a text file: it holds bytes that no text has; give it the ending of what it is."
 
 
 def read_text(path: PathLike, reading: Reading) -> Table:
@@ -64,7 +55,7 @@ def read_text(path: PathLike, reading: Reading) -> Table:
 
     Empty lines, lines of comments (#) and a line such as ``sep=;`` above the table are left out.
     """
-    encoding, head, notes = _look_through(path, reading.encoding)
+    encoding, head, notes = _decoded_head(path, reading.encoding)
     lines, skip, mark = _without_preamble(head)
     delimiter = mark or _delimiter(lines)
     record, height = _first_record(lines)
@@ -115,21 +106,15 @@ def _read_cells(
             ) from error
 
 
-def _look_through(path: PathLike, encoding: str | None) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return the encoding, the first lines, and notes; refuse what is no table.
-
-    The file is read in pieces: binary junk, endless lines and tables beyond the limits end here,
-    in bounded memory.
-    """
+def _decoded_head(path: PathLike, encoding: str | None) -> tuple[str, list[str], tuple[str, ...]]:
+    """Return the encoding, the first lines, and notes; refuse what is no table of text."""
     with open(path, "rb") as stream:
-        start = stream.read(100).lstrip().lower()
+        start = stream.read(2000)
     for mark, kind in _OTHER_FILES.items():
-        if start.startswith(mark):
+        if start[:100].lstrip().lower().startswith(mark):
             raise DataError(f"not a table of text but {kind}.")
     western = "read as Western text (Windows-1252); if names look wrong, pass --encoding"
-    guesses = (
-        {_by_first_bytes(path): (), "cp1252": (western,)} if encoding is None else {encoding: ()}
-    )
+    guesses = {encoding: ()} if encoding else {_by_first_bytes(start): (), "cp1252": (western,)}
     for guess, notes in guesses.items():
         try:
             return guess, _survey(path, guess), notes
@@ -140,52 +125,52 @@ def _look_through(path: PathLike, encoding: str | None) -> tuple[str, list[str],
                 f"--encoding {quoted(guess)} is not known; names are utf-8, utf-16, latin-1, "
                 "cp1252, ..."
             ) from None
-    if encoding is None:
-        raise DataError(
-            "not text in an encoding that can be recognized; name it with --encoding, or save the "
-            "file as UTF-8."
-        )
     raise DataError(
-        f"the file is not text in the encoding {quoted(encoding)}; without --encoding the usual "
-        "ones are recognized."
+        "not text in an encoding that can be recognized; name it with --encoding, or save the file "
+        "as UTF-8."
+        if encoding is None
+        else f"the file is not text in the encoding {quoted(encoding)}; without --encoding the "
+        "usual ones are recognized."
     )
 
 
-def _by_first_bytes(path: PathLike) -> str:
-    with open(path, "rb") as stream:
-        start = stream.read(2000)
-    for mark, name in _BOMS.items():
-        if start.startswith(mark):
-            return name
-    for zeros, rest, name in (
-        (start[1::2], start[::2], "utf-16-le"),
-        (start[::2], start[1::2], "utf-16-be"),
-    ):
+def _by_first_bytes(start: bytes) -> str:
+    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    even, odd = start[::2], start[1::2]
+    for zeros, rest, name in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
         if zeros.count(0) > 0.9 * len(zeros) and rest.count(0) < 0.1 * len(rest):
             return name
-    return "utf-8"
+    return "utf-8-sig"  # with a mark or without
 
 
 def _survey(path: PathLike, encoding: str) -> list[str]:
-    """Return the first lines of a file after a look at all of it."""
+    """Return the first lines of a file after a look at all of it, in pieces.
+
+    Binary junk, endless lines and tables beyond the limits end here, in bounded memory.
+    """
     head, lines, line_length, columns = "", 0, 0, 0
     with open(path, encoding=encoding) as stream:  # all line ends become \n
         while chunk := stream.read(_CHUNK):
             if "\0" in chunk or _CONTROL.search(chunk, 0, 10_000):
-                raise DataError(_NOT_TEXT)
-            newline = chunk.rfind("\n")
-            start = chunk.find("\n") if newline >= 0 else len(chunk)
-            if line_length + start > MAX_LINE_BYTES:
+                raise DataError(
+                    "not a text file: it holds bytes that no text has; give it the ending of what "
+                    "it is."
+                )
+            first, *others = chunk.split("\n")
+            if line_length + len(first) > MAX_LINE_BYTES:
                 raise DataError(
                     f"a line is longer than {MAX_LINE_BYTES // 2**20} MB; this is not a table "
                     "with one row per line."
                 )
-            line_length = len(chunk) - newline - 1 if newline >= 0 else line_length + len(chunk)
+            line_length = len(others[-1]) if others else line_length + len(chunk)
             if "\n" not in head or (lines < _HEAD and len(head) < 2**24):
                 head += chunk
                 if "\n" in head:
                     columns = 1 + max(head.strip().split("\n", 1)[0].count(m) for m in _MARKS)
-            lines += chunk.count("\n")
+            lines += len(others)
             check_shape(max(lines, 1), columns)
     check_shape(1, columns or 1 + max(head.count(mark) for mark in _MARKS))
     return head.split("\n")[:_HEAD]
@@ -207,11 +192,10 @@ def _without_preamble(head: list[str]) -> tuple[list[str], int, str | None]:
 
 def _first_record(lines: list[str]) -> tuple[str, int]:
     """Return the first record and its number of lines, several inside quotation marks."""
-    record = lines[0]
     for height in range(1, len(lines) + 1):
+        record = "\n".join(lines[:height])
         if record.count('"') % 2 == 0:
             return record, height
-        record += "\n" + "".join(lines[height : height + 1])
     raise DataError("a quoted column name is not closed in the first lines.")
 
 
@@ -226,7 +210,7 @@ def _split(record: str, delimiter: str) -> list[str]:
 def _delimiter(lines: list[str]) -> str:
     """Return the mark that divides all of the first lines alike, or the first one best."""
     # A mark inside a quoted name separates nothing.
-    bare = [re.sub(r'"[^"]*"', "x", line) for line in lines if line.strip()][:_HEAD]
+    bare = [re.sub(r'"[^"]*"', "x", line) for line in lines if line.strip()]
     counts = {mark: [line.count(mark) for line in bare] for mark in _MARKS}
     for mark, found in counts.items():
         # R names one column fewer; some programs end rows with a mark.
@@ -237,16 +221,13 @@ def _delimiter(lines: list[str]) -> str:
     if counts[best][0]:
         return best
     widths = [len(line.split()) for line in bare]
-    if widths[0] > 1 and all(0 <= width - widths[0] <= 1 for width in widths):
-        return r"\s+"
-    return ","
+    spaced = widths[0] > 1 and all(0 <= width - widths[0] <= 1 for width in widths)
+    return r"\s+" if spaced else ","
 
 
 #: Reader of each file ending; every one also as ENDING.gz.
 FORMATS = {
-    ".csv": read_text,
-    ".tsv": read_text,
-    ".txt": read_text,
+    **dict.fromkeys((".csv", ".tsv", ".txt"), read_text),
     ".xlsx": read_sheet,
     ".parquet": read_parquet,
     ".npy": read_npy,
@@ -254,6 +235,8 @@ FORMATS = {
     ".mtx": read_mtx,
     ".h5ad": read_h5ad,
 }
+#: Endings of programs that write CSV files, too.
+_SAVED_AS = {".xls", ".xlsm", ".xlsb", ".ods", ".numbers", ".sav", ".dta", ".sas7bdat", ".rds"}
 
 
 def read_table(path: PathLike, **options: Any) -> Table:
@@ -342,37 +325,26 @@ def _check_is_file(path: Path) -> None:
 
 @contextlib.contextmanager
 def _decompressed(path: Path) -> Iterator[Path]:
-    """Give the path itself, or that of a bounded, temporary, unzipped copy."""
+    """Yield the path itself, or that of an unzipped copy that is removed after the block.
+
+    The copy is bounded: a gzip bomb ends here.
+    """
+    size = path.stat().st_size
     if path.suffix.lower() != ".gz":
-        if path.stat().st_size > MAX_FILE_BYTES:
+        if size > MAX_FILE_BYTES:
             raise DataError(f"larger than {MAX_FILE_BYTES // 2**30} GB.")
         yield path
         return
+    left = min(MAX_FILE_BYTES, max(_MAX_GROWTH * size, 2**28))
     with tempfile.TemporaryDirectory(prefix="mnpca-") as folder:
-        plain = Path(folder) / "data"
-        plain = plain.with_suffix(path.with_suffix("").suffix.lower())
+        plain = Path(folder, "data").with_suffix(path.with_suffix("").suffix.lower())
         with gzip.open(path, "rb") as zipped, plain.open("wb") as out:
-            bounded: Any = _Bounded(zipped, path.stat().st_size)
-            shutil.copyfileobj(bounded, out, 2**20)
+            while chunk := zipped.read(_CHUNK):
+                left -= len(chunk)
+                if left < 0:
+                    raise DataError(
+                        f"unzips to more than {MAX_FILE_BYTES // 2**30} GB or {_MAX_GROWTH} times "
+                        "its size; if you trust it, unzip it first."
+                    )
+                out.write(chunk)
         yield plain
-
-
-class _Bounded:
-    """A stream that refuses to yield more than the limit: a gzip bomb ends here.
-
-    Tables of numbers shrink about tenfold, bombs a thousandfold.
-    """
-
-    def __init__(self, stream: Any, zipped_bytes: int) -> None:
-        self._stream = stream
-        self._left = min(MAX_FILE_BYTES, max(_MAX_GROWTH * zipped_bytes, 2**28))
-
-    def read(self, size: int) -> bytes:
-        chunk = self._stream.read(size)
-        self._left -= len(chunk)
-        if self._left < 0:
-            raise DataError(
-                f"unzips to more than {MAX_FILE_BYTES // 2**30} GB or {_MAX_GROWTH} times its "
-                "size; if you trust it, unzip it first."
-            )
-        return chunk

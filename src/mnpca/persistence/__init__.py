@@ -5,22 +5,20 @@ A file is one zip archive, its members stored and not compressed:
     document.json     what the file is, its schema, and a tree of values
     arrays/0.npy ...  the arrays the tree refers to
 
-Nothing in a file is executed: the tree holds plain values and a fixed list of types
-(`_values.py`), arrays are read without pickle, and whoever reads the tree looks classes up in a
-table of its own. A file is written whole or not at all. One that is truncated, altered, foreign,
-oversized or from a later version raises `ModelFileError` (`_archive.py`).
+Nothing in a file is executed: the tree holds plain values and a fixed list of types, arrays are
+read without pickle, and whoever reads the tree looks classes up in a table of its own. A file is
+written whole or not at all (`write.py`). One that is truncated, altered, foreign, oversized or from
+a later version raises `ModelFileError` (`read.py`).
 """
 
-from mnpca.persistence._archive import (
+from mnpca.persistence.read import ModelFileError, looks_like, read_document
+from mnpca.persistence.write import (
     SCHEMA,
-    ModelFileError,
     atomic_write,
-    looks_like,
-    read_document,
+    fingerprint,
     remove_leftovers,
     write_document,
 )
-from mnpca.persistence._values import fingerprint
 
 __all__ = [
     "SCHEMA",

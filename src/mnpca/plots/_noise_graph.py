@@ -1,17 +1,19 @@
-"""A noise network as a drawing of its strongest edges, or as a matrix."""
+"""A noise network as a drawing of its strongest edges, or as a matrix.
 
+The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to for granted.
+"""
+
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mnpca._typing import IntArray
 from mnpca.diagnostics import Edges, communities, drawing, item_names, joined_order, network_edges
-from mnpca.plots._axes import COLORS, MUTED, Display
-from mnpca.plots._scores import MAX_LEVELS
+from mnpca.plots._displays import COLORS, MAX_LEVELS, MUTED, Display
 
 
+@dataclass(eq=False, repr=False)
 class NoiseGraphDisplay(Display):
     """The noise network among rows or columns.
 
@@ -24,31 +26,25 @@ class NoiseGraphDisplay(Display):
     side : {"rows", "columns"}
         What the items are.
     labels : array, default=None
-        Group of each item: orders the matrix and colors the nodes; communities of the network
-        do where there are none.
+        Group of each item, which orders the matrix and colors the nodes; by default the
+        communities of the network do.
 
     Attributes
     ----------
     n_shown_ : int
-        Number of edges drawn.
-    ax_, figure_ : matplotlib objects
-        Set by `plot`.
+        Number of edges drawn, set by `plot`.
 
     Examples
     --------
-    >>> from mnpca import LikelihoodMNPCA
-    >>> from mnpca.datasets import make_paper_small
     >>> from mnpca.plots import NoiseGraphDisplay
-    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
-    >>> model = LikelihoodMNPCA(n_components=2, alpha_row=0.3, alpha_col=0.3).fit(data.Y)
     >>> display = NoiseGraphDisplay.from_estimator(model, "columns").plot(max_edges=20)
     """
 
-    def __init__(self, edges: Edges, names: list[str], side: str, *, labels: Any = None) -> None:
-        self.edges = edges
-        self.names = names
-        self.side = side
-        self.labels = labels
+    edges: Edges
+    names: list[str]
+    side: str
+    _: KW_ONLY
+    labels: Any = None
 
     @classmethod
     def from_estimator(
@@ -100,32 +96,29 @@ class NoiseGraphDisplay(Display):
         shown = self.edges.strongest(max_edges)
         self.n_shown_ = len(shown)
         nodes, places, first, second = drawing(shown.first, shown.second)
-        size = np.abs(shown.partial_correlation)
         lines = LineCollection(
             list(np.stack([places[first], places[second]], axis=1)),
-            linewidths=0.5 + 3 * size,
+            linewidths=0.5 + 3 * np.abs(shown.partial_correlation),
             colors=[COLORS[0] if r > 0 else COLORS[1] for r in shown.partial_correlation],
             alpha=0.7,
             zorder=1,
         )
         ax.add_collection(lines)
-        group = self._groups()[nodes]
-        for each in np.unique(group):
+        labels, group = None, communities(self.edges)
+        if self.labels is not None:
+            labels, group = np.unique(np.asarray(self.labels).astype(str), return_inverse=True)
+        present = np.unique(group[nodes])
+        for each in present:
             color = MUTED if each < 0 else COLORS[each % len(COLORS)]
-            at = places[group == each]
-            name = None if self.labels is None else _written(np.unique(self._label_texts())[each])
+            name = None if labels is None else _written(labels[each])
+            at = places[group[nodes] == each]
             ax.scatter(*at.T, s=26, color=color, edgecolor="white", zorder=2, label=name)
-        if self.labels is not None and 0 < len(np.unique(group)) <= MAX_LEVELS:
+        if labels is not None and 0 < len(present) <= MAX_LEVELS:
             ax.legend(frameon=False, fontsize=7)
         if names is True or (names == "auto" and len(nodes) <= 40):
+            style = {"textcoords": "offset points", "fontsize": 7}
             for place, node in zip(places, nodes, strict=True):
-                ax.annotate(
-                    _written(self.names[node]),
-                    place,
-                    (3, 3),
-                    textcoords="offset points",
-                    fontsize=7,
-                )
+                ax.annotate(_written(self.names[node]), place, (3, 3), **style)
         total = len(self.edges)
         count = f"{total or 'no'}" if len(shown) == total else f"{len(shown)} strongest of {total}"
         ax.set_title(f"{count} edge{'s' * (total != 1)} among {self.side}")
@@ -135,15 +128,13 @@ class NoiseGraphDisplay(Display):
     def _plot_matrix(self, ax: Any) -> None:
         self.n_shown_ = len(self.edges)
         order, place = joined_order(self.edges, communities(self.edges), self.labels)
-        first, second = place[self.edges.first], place[self.edges.second]
-        value = self.edges.partial_correlation
+        pairs = place[np.stack([self.edges.first, self.edges.second])]
         joined = max(len(order), 1)
-        size = max(2.0, 30_000 / joined**1.5)
         dots = ax.scatter(
-            np.concatenate([first, second]),
-            np.concatenate([second, first]),
-            c=np.concatenate([value, value]),
-            s=size,
+            pairs.ravel(),
+            pairs[::-1].ravel(),
+            c=np.tile(self.edges.partial_correlation, 2),
+            s=max(2.0, 30_000 / joined**1.5),
             marker="s",
             cmap="RdBu",
             vmin=-1,
@@ -155,14 +146,6 @@ class NoiseGraphDisplay(Display):
         ax.set_aspect("equal")
         ax.set_title(f"partial correlations among {self.side}")
         ax.figure.colorbar(dots, ax=ax, shrink=0.8)
-
-    def _groups(self) -> IntArray:
-        if self.labels is None:
-            return communities(self.edges)
-        return np.unique(self._label_texts(), return_inverse=True)[1]
-
-    def _label_texts(self) -> NDArray[np.str_]:
-        return np.asarray(self.labels).astype(str)
 
 
 def _written(name: str, length: int = 24) -> str:

@@ -6,9 +6,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mnpca.diagnostics import item_names, shown_rate, tested_edges
 from mnpca.estimators._edges import compare_edges, side_tests
-from mnpca.report.content import short
+from mnpca.report.content import short, versions
 from mnpca.report.render import render_page, write_text
-from mnpca.report.words import versions
 
 #: Edges listed at most, of each kind.
 LISTED_EDGES = 100
@@ -58,7 +57,14 @@ def write_comparison(model_a, model_b, path, *, names=("first", "second")):
     document = {
         "names": [str(name) for name in names],
         "n_shared": len(shared[0]),
-        "facts": [_facts(model) for model in models],
+        "facts": [
+            {
+                "shape": [len(item_names(model, side)) for side in ("rows", "columns")],
+                "n_components": int(model.n_components_),
+                "n_edges": {side: len(_edges(model, side)) for side in ("columns", "rows")},
+            }
+            for model in models
+        ],
         "components": _components(models, shared),
         "networks": {side: _network(models, side) for side in ("columns", "rows")},
         "version": versions()["mnpca"],
@@ -77,12 +83,6 @@ def _shared(models, side):
     return [places[0][name] for name in common], [places[1][name] for name in common]
 
 
-def _facts(model):
-    edges = {side: len(_edges(model, side)) for side in ("columns", "rows")}
-    shape = (len(item_names(model, "rows")), len(item_names(model, "columns")))
-    return {"shape": shape, "n_components": int(model.n_components_), "n_edges": edges}
-
-
 def _edges(model, side):
     return tested_edges(model, side, shown_rate(model))
 
@@ -93,48 +93,36 @@ def _components(models, shared):
     size = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
     congruence = np.abs(a @ b.T) / np.where(size > 0, size, 1.0)
     first, second = linear_sum_assignment(-congruence)
-    pairs = [
-        {
-            "first": int(i) + 1,
-            "second": int(j) + 1,
-            "congruence": short(congruence[i, j], 3),
-            "verdict": _verdict(congruence[i, j]),
-        }
-        for i, j in zip(first, second, strict=True)
-    ]
-    for key, count, matched in (("first", len(a), first), ("second", len(b), second)):
-        other = "second" if key == "first" else "first"
-        pairs += [
-            {key: int(k) + 1, other: None, "congruence": None, "verdict": "no counterpart"}
-            for k in np.setdiff1d(np.arange(count), matched)
-        ]
-    return pairs
-
-
-def _verdict(congruence):
-    return "same" if congruence >= SAME else "similar" if congruence >= SIMILAR else "different"
+    pairs = []
+    for i, j in zip(first.tolist(), second.tolist(), strict=True):
+        value = congruence[i, j]
+        verdict = "same" if value >= SAME else "similar" if value >= SIMILAR else "different"
+        pairs.append((i + 1, j + 1, short(value, 3), verdict))
+    for k in np.setdiff1d(np.arange(len(a)), first).tolist():
+        pairs.append((k + 1, None, None, "no counterpart"))
+    for k in np.setdiff1d(np.arange(len(b)), second).tolist():
+        pairs.append((None, k + 1, None, "no counterpart"))
+    names = ("first", "second", "congruence", "verdict")
+    return [dict(zip(names, pair, strict=True)) for pair in pairs]
 
 
 def _network(models, side):
     """Return the edges in common, gained and lost among the items that both fits have."""
     shared = _shared(models, side)
-    names = item_names(models[0], side)
-    found = []
+    names, found = item_names(models[0], side), []
     for model, places in zip(models, shared, strict=True):
         position = {place: k for k, place in enumerate(places)}
         edges = _edges(model, side)
+        ends = zip(edges.first.tolist(), edges.second.tolist(), strict=True)
+        correlations = short(edges.partial_correlation, 3)
         found.append(
             {
-                tuple(sorted((position[i], position[j]))): value
-                for i, j, value in zip(
-                    edges.first.tolist(),
-                    edges.second.tolist(),
-                    short(edges.partial_correlation, 3),
-                    strict=True,
-                )
+                tuple(sorted((position[i], position[j]))): correlation
+                for (i, j), correlation in zip(ends, correlations, strict=True)
                 if i in position and j in position
             }
         )
+    before, after = found
     sure = _different(models, side)
 
     def listed(pairs, values):
@@ -144,15 +132,15 @@ def _network(models, side):
             for pair in pairs[:LISTED_EDGES]
         ]
 
-    lost, gained = found[0].keys() - found[1].keys(), found[1].keys() - found[0].keys()
+    lost, gained = before.keys() - after.keys(), after.keys() - before.keys()
     return {
         "n_shared": len(shared[0]),
-        "n_common": len(found[0].keys() & found[1].keys()),
+        "n_common": len(before.keys() & after.keys()),
         "n_lost": len(lost),
         "n_gained": len(gained),
         "n_different": len(sure),
-        "lost": listed(lost, found[0]),
-        "gained": listed(gained, found[1]),
+        "lost": listed(lost, before),
+        "gained": listed(gained, after),
     }
 
 

@@ -1,10 +1,18 @@
-"""Everything the report shows, as one plain document that fits in JSON."""
+"""Everything the report shows, as one plain document that fits in JSON.
+
+The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to for granted.
+"""
+
+import datetime
+import importlib.metadata
+import platform
 
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from mnpca import __version__
 from mnpca.diagnostics import (
     SHOWN_RATE,
     communities,
@@ -21,10 +29,8 @@ from mnpca.diagnostics import (
     training_view,
 )
 from mnpca.engines.arrays import on_host
-from mnpca.report.words import cards, conclusions, settings, story, versions
+from mnpca.report.render import SCHEMA, cards, render, story, write_text
 
-#: Version of the document; a report is only rendered from one it knows.
-SCHEMA = 2
 #: Points drawn, components offered and characters of a name, at most.
 MAX_POINTS, MAX_COMPONENTS, MAX_NAME = 4000, 10, 300
 #: More groups than colors: the smaller ones share a color. Numbers with more values than levels are
@@ -34,6 +40,41 @@ MAX_GROUPS, MAX_LEVELS = 9, 12
 DRAWN_EDGES, LISTED_EDGES, MAX_ITEMS, HEAT_BINS = 300, 2000, 20_000, 240
 #: The slider goes up to this false discovery rate, or to that of the network.
 MAX_RATE = 0.2
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def write_report(model, X, path, **details):
+    """Write the report of a fit as one HTML file.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        One of the package's estimators.
+    X : array-like of shape (n, p)
+        The training data.
+    path : path-like
+        Where to write; an existing file is replaced.
+    **details
+        See `collect`: labels, label_name, source, notes, ...
+
+    Returns
+    -------
+    dict
+        The report's document.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from mnpca.report import write_report
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "report.html")
+    ...     document = write_report(model, X, path, source="my data")
+    ...     os.path.getsize(path) < 8e6
+    True
+    """
+    document = collect(model, X, **details)
+    write_text(path, render(document))
+    return document
 
 
 def collect(
@@ -82,10 +123,7 @@ def collect(
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> document = mnpca.report.collect(model, data.Y, labels=data.labels, label_name="group")
+    >>> document = mnpca.report.collect(model, X, source="my data")
     >>> document["schema"]
     2
     """
@@ -107,23 +145,20 @@ def collect(
         "shape": list(X.shape),
         "label_name": None if label_name is None else str(label_name),
         "notes": [str(note) for note in notes],
-        "scores": scores_section(model, X, np.isnan(given), labels, scaled),
-        "loadings": loadings_section(model),
-        "scree": scree_section(model, X),
+        "scores": _scores(model, X, np.isnan(given), labels, scaled),
+        "loadings": _loadings(model),
+        "scree": _scree(model, X),
         "networks": {
-            "rows": network_section(model, "rows", labels, fdr),
-            "columns": network_section(model, "columns", column_labels, fdr),
+            "rows": _network(model, "rows", labels, fdr),
+            "columns": _network(model, "columns", column_labels, fdr),
         },
-        "noise": noise_section(model),
-        "whiteness": whiteness_section(model, X),
-        "convergence": convergence_section(model),
-        "settings": settings(model, scaled),
+        "noise": _noise(model),
+        "whiteness": _whiteness(model, X),
+        "convergence": _convergence(model),
+        "settings": _settings(model, scaled),
         "versions": versions(),
     }
-    document["story"] = story(document)
-    document["cards"] = cards(document, seconds)
-    document["conclusions"] = conclusions(document)
-    return document
+    return document | {"story": story(document), "cards": cards(document, seconds)}
 
 
 def _checked(labels, name, count, item):
@@ -135,7 +170,7 @@ def _checked(labels, name, count, item):
     return labels
 
 
-def scores_section(model, X, missing, labels, scaled):
+def _scores(model, X, missing, labels, scaled):
     """Return scores of (at most 4000 evenly spread) rows under both methods.
 
     X is complete; what was `missing` in it does not count in the scores of the model.
@@ -143,19 +178,31 @@ def scores_section(model, X, missing, labels, scaled):
     chosen = np.linspace(0, len(X) - 1, min(len(X), MAX_POINTS)).astype(int)
     count = min(int(model.n_components_), MAX_COMPONENTS)
     names = item_names(model, "rows")
-    observed = np.where(missing[chosen], np.nan, X[chosen])
-    scores = model.transform(named_rows(model, observed)) if count else np.empty((0, 0))
+    ours, agreement = [], None
+    if count:
+        observed = np.where(missing[chosen], np.nan, X[chosen])
+        ours = short(np.asarray(model.transform(named_rows(model, observed)))[:, :count].T)
+    rank = min(max(count, 2), *X.shape)
+    solver = "randomized" if rank < min(X.shape) // 2 else "full"
+    pca = PCA(rank, svd_solver=solver, random_state=0)
+    theirs = pca.fit_transform(StandardScaler().fit_transform(X) if scaled else X)
+    theirs = short(theirs[chosen].T)
+    if count:  # the smallest canonical correlation of the two pictures
+        pictures = (np.array(scores[:2], dtype=float).T for scores in (ours, theirs))
+        one, other = (np.linalg.qr(x - x.mean(axis=0))[0] for x in pictures)
+        agreement = short(np.linalg.svd(one.T @ other, compute_uv=False)[-1])
     return {
         "n_rows": len(X),
         "names": [names[i][:MAX_NAME] for i in chosen],
         "named": hasattr(model, "sample_names_in_"),
         "labels": None if labels is None else describe_labels(labels[chosen]),
-        "mnpca": short(np.asarray(scores)[:, :count].T) if count else [],
-        "pca": short(_pca_scores(X, max(count, 2), scaled)[chosen].T),
+        "mnpca": ours,
+        "pca": theirs,
+        "agreement": agreement,
     }
 
 
-def loadings_section(model, *, count=12):
+def _loadings(model, *, count=12):
     """Return, for each component, the features with the largest loadings.
 
     Where it is known, with the probability that a feature has next to no part in the signal.
@@ -165,9 +212,9 @@ def loadings_section(model, *, count=12):
     tops = []
     for component in model.components_[:MAX_COMPONENTS]:
         top = np.argsort(-np.abs(component), kind="stable")[:count]
-        known = [[] if zero is None else [short(zero[j])] for j in top]
-        pairs = zip(top, known, strict=True)
-        tops.append([[names[j][:MAX_NAME], short(component[j]), *more] for j, more in pairs])
+        tops.append([[names[j][:MAX_NAME], short(component[j])] for j in top])
+        if zero is not None:
+            tops[-1] = [[*each, short(zero[j])] for each, j in zip(tops[-1], top, strict=True)]
     return {"n_columns": len(names), "components": tops}
 
 
@@ -181,21 +228,15 @@ def describe_labels(labels):
         if np.sum(np.isfinite(numbers)) > MAX_LEVELS:
             return {"kind": "values", "values": short(values)}
         groups = np.array(["" if np.isnan(number) else f"{number:.12g}" for number in numbers])
-    if len(groups) <= MAX_GROUPS + 1:
-        return {
-            "kind": "groups",
-            "names": [str(g)[:MAX_NAME] for g in groups],
-            "code": code.tolist(),
-        }
-    kept = np.sort(np.argsort(-size, kind="stable")[:MAX_GROUPS])
-    new_code = np.full(len(groups), MAX_GROUPS)
-    new_code[kept] = np.arange(MAX_GROUPS)
-    others = f"{len(groups) - MAX_GROUPS} other groups"
-    return {
-        "kind": "groups",
-        "names": [str(groups[g])[:MAX_NAME] for g in kept] + [others],
-        "code": new_code[code].tolist(),
-    }
+    others = []
+    if len(groups) > MAX_GROUPS + 1:  # the smaller ones share a number
+        kept = np.sort(np.argsort(-size, kind="stable")[:MAX_GROUPS])
+        others = [f"{len(groups) - MAX_GROUPS} other groups"]
+        new_code = np.full(len(groups), MAX_GROUPS)
+        new_code[kept] = np.arange(MAX_GROUPS)
+        groups, code = groups[kept], new_code[code]
+    names = [str(group)[:MAX_NAME] for group in groups] + others
+    return {"kind": "groups", "names": names, "code": code.tolist()}
 
 
 def _as_numbers(labels):
@@ -209,14 +250,7 @@ def _as_numbers(labels):
     return None if np.isinf(values).any() or np.isnan(values).all() else values
 
 
-def _pca_scores(X, count, scaled):
-    count = min(count, *X.shape)
-    data = StandardScaler().fit_transform(X) if scaled else X
-    solver = "randomized" if count < min(X.shape) // 2 else "full"
-    return PCA(count, svd_solver=solver, random_state=0).fit_transform(data)
-
-
-def network_section(model, side, labels, fdr):
+def _network(model, side, labels, fdr):
     """Return one network; `labels` order its heat map and color its nodes.
 
     Its figures are those of the rate `fdr`. The list of edges goes beyond it.
@@ -225,34 +259,43 @@ def network_section(model, side, labels, fdr):
     edges = tested_edges(model, side, rate)
     offered = edges if rate is None else tested_edges(model, side, max_rate)
     size = np.abs(offered.partial_correlation)
-    listed = np.argsort(-size) if rate is None else np.lexsort((-size, offered.q))
-    listed = listed[:LISTED_EDGES]
-    names = item_names(model, side)
-    community = communities(edges)
+    ranked = np.argsort(-size) if rate is None else np.lexsort((-size, offered.q))
+    ranked = ranked[:LISTED_EDGES]
+    community, degree = communities(edges), edges.degree()
     groups = None if labels is None else describe_labels(labels)
-    if groups is not None and groups["kind"] != "groups":
-        groups = None
+    groups = groups if groups and groups["kind"] == "groups" else None
+    code = None if groups is None else np.asarray(groups["code"])
+    drawn = ranked[:DRAWN_EDGES]
+    nodes, places, first, second = drawing(offered.first[drawn], offered.second[drawn])
     return {
         "n_items": edges.n_items,
         "n_edges": len(edges),
         "n_offered": len(offered),
         "fdr": edges.fdr,
         "max_rate": max_rate,
-        "n_isolated": int(np.sum(edges.degree() == 0)),
+        "n_isolated": int(np.sum(degree == 0)),
         "n_communities": int(community.max(initial=-1) + 1),
         "ordered_by": "community" if groups is None else "label",
-        "within": None if groups is None else _within(edges, np.asarray(groups["code"])),
-        "names": [name[:MAX_NAME] for name in names[:MAX_ITEMS]],
+        "within": None if groups is None else _within(edges, code),
+        "names": [name[:MAX_NAME] for name in item_names(model, side)[:MAX_ITEMS]],
         "named": hasattr(model, "sample_names_in_" if side == "rows" else "feature_names_in_"),
-        "degree": edges.degree()[:MAX_ITEMS].tolist(),
+        "degree": degree[:MAX_ITEMS].tolist(),
         "edges": [
-            offered.first[listed].tolist(),
-            offered.second[listed].tolist(),
-            short(offered.partial_correlation[listed], 3),
+            offered.first[ranked].tolist(),
+            offered.second[ranked].tolist(),
+            short(offered.partial_correlation[ranked], 3),
         ],
-        "q": None if rate is None else short(offered.q[listed], 3),
-        "heat": _heat(edges, community, groups),
-        "drawing": _drawing(offered, listed[:DRAWN_EDGES], community, groups),
+        "q": None if rate is None else short(offered.q[ranked], 3),
+        "heat": _heat(edges, community, code),
+        "drawing": {
+            "node": nodes.tolist(),
+            "x": short(places[:, 0], 3),
+            "y": short(places[:, 1], 3),
+            "group": (community if groups is None else code)[nodes].tolist(),
+            "groups": None if groups is None else groups["names"],
+            "first": first.tolist(),
+            "second": second.tolist(),
+        },
     }
 
 
@@ -263,44 +306,26 @@ def _within(edges, code):
     return short([np.mean(code[edges.first] == code[edges.second]) if len(edges) else 0, pairs], 3)
 
 
-def _heat(edges, community, groups):
+def _heat(edges, community, code):
     """Return the strongest partial correlation of each cell of a square grid of joined items."""
-    order, place = joined_order(edges, community, None if groups is None else groups["code"])
+    order, place = joined_order(edges, community, code)
     bins = min(len(order), HEAT_BINS)
     cell = place * bins // max(len(order), 1)
     first, second = cell[edges.first], cell[edges.second]
     at = np.minimum(first, second) * bins + np.maximum(first, second)
     # Edges come strongest first, so the first edge of a cell is the one to show.
     cells, strongest = np.unique(at, return_index=True)
-    value = np.round(100 * edges.partial_correlation[strongest]).astype(int)
     heat = {
         "bins": bins,
         "first": (cells // max(bins, 1)).tolist(),
         "second": (cells % max(bins, 1)).tolist(),
-        "percent": value.tolist(),
+        "percent": np.round(100 * edges.partial_correlation[strongest]).astype(int).tolist(),
         "order": order.tolist(),
     }
-    if groups is not None:
-        heat["bands"] = np.asarray(groups["code"])[order].tolist()
-    return heat
+    return heat if code is None else heat | {"bands": code[order].tolist()}
 
 
-def _drawing(edges, drawn, community, groups):
-    """Return places and groups of the nodes of the drawn edges."""
-    nodes, places, first, second = drawing(edges.first[drawn], edges.second[drawn])
-    group = community if groups is None else np.asarray(groups["code"])
-    return {
-        "node": nodes.tolist(),
-        "x": short(places[:, 0], 3),
-        "y": short(places[:, 1], 3),
-        "group": group[nodes].tolist(),
-        "groups": None if groups is None else groups["names"],
-        "first": first.tolist(),
-        "second": second.tolist(),
-    }
-
-
-def scree_section(model, X):
+def _scree(model, X):
     """Return the leading singular values in units of the noise edge."""
     values = scree(model, X)
     return {
@@ -315,40 +340,34 @@ def scree_section(model, X):
     }
 
 
-def whiteness_section(model, X):
+def _whiteness(model, X):
     """Return histograms of the residual's correlations and singular values, before and after."""
     both = residual_correlations(model, X)
     shape = both[0].shape
     section = {"shape": list(shape), "thinned": shape != X.shape}
+    for name, kind in (("rows", "rows"), ("columns", "columns"), ("values", "singular values")):
+        compared = histograms(*both, kind)._asdict()
+        section[name] = {part: short(values) for part, values in compared.items()}
     for side in ("rows", "columns"):
-        section[side] = _histograms(*both, side)
         section[side]["beyond"] = short([each.share_above(side) for each in both], 3)
-    edge = float(np.sum(np.sqrt(shape)))
-    section["values"] = _histograms(*both, "singular values") | {
-        "edge": short(edge),
-        "largest": short([each.singular_values[0] for each in both]),
-    }
+    section["values"]["edge"] = short(float(np.sum(np.sqrt(shape))))
+    section["values"]["largest"] = short([each.singular_values[0] for each in both])
     return section
 
 
-def _histograms(before, after, kind):
-    compared = histograms(before, after, kind)._asdict()
-    return {name: short(values) for name, values in compared.items()}
-
-
-def noise_section(model):
+def _noise(model):
     """Return what the estimator itself says about its noise model, where it does."""
-    noise, check = getattr(model, "noise_", None), getattr(model, "model_check_", None)
+    noise, check = getattr(model, "noise_", None) or {}, getattr(model, "model_check_", None)
     return {
-        "structures": {} if noise is None else {name: s["structure"] for name, s in noise.items()},
-        "why": {} if noise is None else {name: side["why"] for name, side in noise.items()},
+        "structures": {name: side["structure"] for name, side in noise.items()},
+        "why": {name: side["why"] for name, side in noise.items()},
         "choice": getattr(model, "choice_", None),
         "white": None if check is None else check["white"],
         "advice": None if check is None else str(check["advice"]),
     }
 
 
-def convergence_section(model):
+def _convergence(model):
     """Return the objective's history."""
     return {
         "objective": short(np.asarray(getattr(model, "objective_history_", [])), 7),
@@ -365,6 +384,23 @@ def convergence_section(model):
             for start in getattr(model, "candidates_", None) or []
         ],
     }
+
+
+def _settings(model, scaled):
+    """Return the estimator's parameters as text."""
+    params = {}
+    for name, value in model.get_params(deep=False).items():
+        text = "array" if hasattr(value, "shape") else str(value)
+        params[name] = text if len(text) <= 80 else text[:77] + "..."
+    params["columns scaled"] = "yes" if scaled else "no"
+    return {"estimator": type(model).__name__, "params": params}
+
+
+def versions():
+    """Return the versions that made the report, and when."""
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    found = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"date": now, "mnpca": __version__, "Python": platform.python_version()} | found
 
 
 def short(values, digits=4):

@@ -1,4 +1,7 @@
-"""From the report's document to HTML."""
+"""From the report's document to words, and to HTML.
+
+The examples take a fitted ``model`` and the matrix ``X`` that it was fitted to for granted.
+"""
 
 import base64
 import hashlib
@@ -6,47 +9,10 @@ import json
 from importlib import resources
 
 from mnpca.persistence import atomic_write
-from mnpca.report.content import SCHEMA, collect
 
+#: Version of the document; a report is only rendered from one it knows.
+SCHEMA = 2
 _SCRIPTS = ("theme.js", "dom.js", "charts.js", "scatter.js", "network.js", "main.js")
-
-
-def write_report(model, X, path, **details):
-    """Write the report of a fit as one HTML file.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        One of the package's estimators.
-    X : array-like of shape (n, p)
-        The training data.
-    path : path-like
-        Where to write; an existing file is replaced.
-    **details
-        See `collect`: labels, label_name, source, notes, ...
-
-    Returns
-    -------
-    dict
-        The report's document.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from mnpca import GeneralizedPCA
-    >>> from mnpca.datasets import make_paper_small
-    >>> from mnpca.report import write_report
-    >>> data = make_paper_small(c=8, seed=0, n_samples=60, n_features=30)
-    >>> model = GeneralizedPCA(n_components=2).fit(data.Y)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "report.html")
-    ...     document = write_report(model, data.Y, path, labels=data.labels)
-    ...     os.path.getsize(path) < 8e6
-    True
-    """
-    document = collect(model, X, **details)
-    write_text(path, render(document))
-    return document
 
 
 def render(document):
@@ -54,10 +20,7 @@ def render(document):
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> mnpca.report.render(mnpca.report.collect(model, data.Y))[:15]
+    >>> mnpca.report.render(mnpca.report.collect(model, X))[:15]
     '<!doctype html>'
     """
     return render_page("report.html.j2", _known(document), *_SCRIPTS)
@@ -78,12 +41,15 @@ def render_page(template, document, *scripts):
         (assets / template).read_text(encoding="utf-8")
     )
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    data = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":  # none can end the script element that holds the data
+        data = data.replace(character, f"\\u{ord(character):04x}")
     return page.render(
         document=document,
         style=(assets / "report.css").read_text(encoding="utf-8"),
         script=script,
         script_hash=f"sha256-{digest}",
-        data=_embeddable(document),
+        data=data,
     )
 
 
@@ -92,10 +58,7 @@ def save_content(document, path):
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> mnpca.report.save_content(mnpca.report.collect(model, data.Y), "report.json")
+    >>> mnpca.report.save_content(mnpca.report.collect(model, X), "report.json")
     """
     write_text(path, json.dumps(document, allow_nan=False, ensure_ascii=False))
 
@@ -105,10 +68,7 @@ def load_content(path):
 
     Examples
     --------
-    >>> import mnpca
-    >>> data = mnpca.datasets.make_paper_small(n_samples=30, n_features=20, density=0.1)
-    >>> model = mnpca.GeneralizedPCA(2, col_metric=data.col_precision).fit(data.Y)
-    >>> document = mnpca.report.collect(model, data.Y)
+    >>> document = mnpca.report.collect(model, X)
     >>> mnpca.report.save_content(document, "report.json")
     >>> mnpca.report.load_content("report.json") == document
     True
@@ -124,14 +84,6 @@ def _known(document):
     return document
 
 
-def _embeddable(document):
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
-
-
 def write_text(path, text):
     """Write a text file whole or not at all.
 
@@ -144,3 +96,75 @@ def write_text(path, text):
     data = text.encode("utf-8", errors="replace")
     with atomic_write(path) as stream:
         stream.write(data)
+
+
+def story(document):
+    """Return a few sentences that say what was found."""
+    (n, p), kept = document["shape"], document["scree"]["kept"]
+    signal = (
+        f"The {n:,} × {p:,} matrix was split into a signal of {counted(kept, 'component')} and "
+        "noise."
+        if kept
+        else f"No component of the {n:,} × {p:,} matrix stands above its noise: there is no "
+        "low-rank signal to show."
+    )
+    rows, columns = (document["whiteness"][side]["beyond"] for side in ("rows", "columns"))
+    return [
+        signal,
+        _noise_sentence(document),
+        f"Before the noise model is taken out, {_percent(rows[0])} of the residual's pairs of rows "
+        f"and {_percent(columns[0])} of the pairs of columns are correlated beyond three standard "
+        f"deviations of white noise; afterwards {_percent(rows[1])} and {_percent(columns[1])} "
+        "(white noise: 0.27%).",
+    ]
+
+
+def _noise_sentence(document):
+    networks = {side: document["networks"][side] for side in ("rows", "columns")}
+    pairs = " and ".join(
+        f"{counted(network['n_edges'], 'pair')} of {side}"
+        for side, network in networks.items()
+        if network["n_edges"]
+    )
+    if not pairs and set(document["noise"]["structures"].values()) == {"identity"}:
+        return (
+            "Neither networks nor unequal variances describe what is left better than white noise "
+            "does."
+        )
+    if not pairs:
+        return (
+            "The noise has unequal variances; no network among rows or columns is supported by "
+            "the data."
+        )
+    rate = networks["rows"].get("fdr")
+    sure = "" if rate is None else f" (false discovery rate {_percent(rate)})"
+    return f"The noise is correlated along {pairs}, given all others{sure}."
+
+
+def cards(document, seconds):
+    """Return the key figures as (title, figure, remark)."""
+    (n, p), scree, fit = document["shape"], document["scree"], document["convergence"]
+    chosen = "as requested" if scree["requested"].isdecimal() else "chosen from the data"
+    took = "" if seconds is None else f", {seconds:.1f} s"
+    figures = [
+        ["Data", f"{n:,} × {p:,}", "rows × columns"],
+        ["Signal", f"rank {scree['kept']}", chosen],
+    ]
+    for side, title in (("rows", "Row network"), ("columns", "Column network")):
+        network = document["networks"][side]
+        count, items = network["n_edges"], network["n_items"]
+        rate, joined = network.get("fdr"), items - network["n_isolated"]
+        sure = "" if rate is None else f" tested at a false discovery rate of {_percent(rate)}"
+        remark = f"edge{'s' * (count != 1)}{sure}; {joined:,} of {items:,} items joined"
+        figures.append([title, f"{count:,}", remark])
+    converged = "converged" if fit["converged"] else "not converged"
+    return [*figures, ["Fit", converged, counted(fit["n_iter"], "iteration") + took]]
+
+
+def counted(number, thing):
+    """Return a number of things in words."""
+    return f"{number:,} {thing}{'s' * (number != 1)}"
+
+
+def _percent(share):
+    return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"

@@ -1,20 +1,33 @@
-"""Which values a file can hold, and how each is written.
+"""Writing: values become a JSON tree with arrays beside it, and files appear whole or not at all.
 
 JSON holds None, truth values, integers, finite floats, strings and lists as they are. Everything
-else is a JSON object whose key "type" names its type; only the types in this module exist.
+else is a JSON object whose key "type" names its type; only the types that `Encoder` knows exist.
 """
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable
-from typing import Any
+import os
+import secrets
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
+from mnpca._typing import PathLike
 from mnpca.model.low_rank import LowRank
 
+SCHEMA = 1
+"""Version of the file format."""
+
+DOCUMENT = "document.json"
+# Fixed, so that the same model gives the same bytes.
+TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 NAMED_TUPLES: dict[str, type[Any]] = {"LowRank": LowRank}
 """Types written as their fields, by the name they have in files."""
 
@@ -25,6 +38,32 @@ SPARSE_PARTS = {
     "dia": ("data", "offsets"),
 }
 PLAIN_OBJECTS = (str, int, float, bool, type(None))
+#: Kinds of NumPy's types whose values are bytes of their own.
+ARRAY_KINDS = "biufcSUmM"
+
+
+def write_document(path: PathLike, kind: str, version: str, content: dict[str, Any]) -> None:
+    """Write `content` as a file of the given kind; an older file stays until that is done.
+
+    The content has values of the types that `Encoder` knows, by name; one of another type raises
+    TypeError, and nothing is written.
+    """
+    encoder = Encoder()
+    tree = encoder.encode(content, where="content")
+    document = {
+        "format": "mnpca",
+        "kind": kind,
+        "schema": SCHEMA,
+        "version": version,
+        "content": tree,
+    }
+    text = json.dumps(document, allow_nan=False, indent=1).encode()
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(DOCUMENT, TIMESTAMP), text)
+        for number, array in enumerate(encoder.arrays):
+            info = zipfile.ZipInfo(f"arrays/{number}.npy", TIMESTAMP)
+            with archive.open(info, "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 class Encoder:
@@ -39,9 +78,7 @@ class Encoder:
         if value is None or kind in (bool, int, str):
             return value
         if kind is float:
-            if np.isfinite(value):
-                return value
-            return {"type": "float", "value": repr(value)}
+            return value if np.isfinite(value) else {"type": "float", "value": repr(value)}
         if kind is list:
             return self._items(value, where)
         if kind is tuple:
@@ -73,7 +110,7 @@ class Encoder:
         return [self.encode(item, f"{where}[{i}]") for i, item in enumerate(values)]
 
     def _scalar(self, value: np.generic, where: str) -> dict[str, Any]:
-        if value.dtype.kind not in "biufcSUmM":
+        if value.dtype.kind not in ARRAY_KINDS:
             raise TypeError(f"{where} is a NumPy {value.dtype} scalar, which cannot be stored.")
         # As an array, an empty string has the same length in its type and in its bytes.
         array = np.asarray(value)
@@ -85,7 +122,7 @@ class Encoder:
                 raise TypeError(f"{where} is an object array of more than strings and numbers.")
             items = self._items(value.ravel().tolist(), where)
             return {"type": "objects", "shape": list(value.shape), "items": items}
-        if value.dtype.kind not in "biufcSUmM":
+        if value.dtype.kind not in ARRAY_KINDS:
             raise TypeError(f"{where} is an array of {value.dtype}, which cannot be stored.")
         self.arrays.append(value)
         return {"type": "array", "number": len(self.arrays) - 1}
@@ -93,89 +130,14 @@ class Encoder:
     def _sparse(self, value: Any, where: str) -> dict[str, Any]:
         if value.format not in SPARSE_PARTS or value.ndim != 2:
             raise TypeError(f"{where} is a sparse {value.format} array; convert it to csr.")
+        parts = [getattr(value, name) for name in SPARSE_PARTS[value.format]]
         return {
             "type": "sparse",
             "format": value.format,
             "matrix": isinstance(value, sp.spmatrix),
             "shape": list(map(int, value.shape)),
-            "parts": [
-                self._array(getattr(value, name), where) for name in SPARSE_PARTS[value.format]
-            ],
+            "parts": [self._array(part, where) for part in parts],
         }
-
-
-class Decoder:
-    """Turns a JSON tree back into values; `take_array` fetches an array by its number."""
-
-    def __init__(self, take_array: Callable[[Any], Any]) -> None:
-        self._take_array = take_array
-
-    def decode(self, tree: Any) -> Any:
-        """Return the value that `Encoder.encode` wrote; unknown types raise ValueError."""
-        if isinstance(tree, list):
-            return [self.decode(item) for item in tree]
-        if not isinstance(tree, dict):
-            return tree
-        kind = tree["type"]
-        if kind in NAMED_TUPLES:
-            return NAMED_TUPLES[kind](*self.decode(tree["items"]))
-        decoders = {
-            "float": lambda t: float(t["value"]),
-            "tuple": lambda t: tuple(self.decode(t["items"])),
-            "dict": self._dict,
-            "Bunch": lambda t: Bunch(**self._dict(t)),
-            "scalar": self._scalar,
-            "array": lambda t: self._take_array(t["number"]),
-            "objects": self._objects,
-            "sparse": self._sparse,
-            "RandomState": self._random_state,
-        }
-        if kind not in decoders:
-            raise ValueError(f"unknown type {kind!r}")
-        return decoders[kind](tree)
-
-    def _dict(self, tree: dict[str, Any]) -> dict[Any, Any]:
-        return {self.decode(key): self.decode(item) for key, item in tree["items"]}
-
-    def _scalar(self, tree: dict[str, Any]) -> Any:
-        dtype = np.dtype(str(tree["dtype"]))
-        data = bytes.fromhex(tree["hex"])
-        if dtype.kind not in "biufcSUmM" or len(data) != dtype.itemsize:
-            raise ValueError("a scalar does not match its type")
-        if not data:
-            return dtype.type()
-        return np.frombuffer(data, dtype)[0]
-
-    def _objects(self, tree: dict[str, Any]) -> Any:
-        items = self.decode(tree["items"])
-        if not all(type(item) in PLAIN_OBJECTS for item in items):
-            raise ValueError("an object array holds more than strings and numbers")
-        array = np.empty(len(items), dtype=object)
-        array[:] = items
-        return array.reshape(tree["shape"])
-
-    def _sparse(self, tree: dict[str, Any]) -> Any:
-        form = tree["format"]
-        parts = [self.decode(part) for part in tree["parts"]]
-        if not all(type(part) is np.ndarray and part.dtype.kind in "biufc" for part in parts):
-            raise ValueError("a part of a sparse array is not an array of numbers")
-        shape = tuple(map(int, tree["shape"]))
-        arguments = (parts[0], (parts[1], parts[2])) if form == "coo" else tuple(parts)
-        make = getattr(sp, f"{form}_{'matrix' if tree['matrix'] else 'array'}")
-        value = make(arguments, shape=shape)
-        if form in ("csr", "csc"):
-            # SciPy's compiled routines trust the indices, so they are checked here, once.
-            value.check_format(full_check=True)
-        return value
-
-    def _random_state(self, tree: dict[str, Any]) -> np.random.RandomState:
-        state = self.decode(tree["state"])
-        # NumPy trusts the position, and would read past the key.
-        if not 0 <= state["state"]["pos"] <= 624:
-            raise ValueError("a random state has its position outside its key")
-        generator = np.random.RandomState()
-        generator.set_state(state)
-        return generator
 
 
 def fingerprint(value: Any) -> str:
@@ -192,3 +154,55 @@ def fingerprint(value: Any) -> str:
         for row in array if array.ndim > 1 else [array]:
             digest.update(np.ascontiguousarray(row).view(np.uint8).data)
     return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def atomic_write(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file that gets its name only when all of it is on the disk.
+
+    The bytes go to a temporary file in the same folder, which is flushed to the disk and then
+    renamed over `path`. Whatever happens before the rename (an exception, a full disk, a killed
+    process) leaves an older file of that name as it was.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from mnpca.persistence import atomic_write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(os.path.join(folder, "a.bin")) as file:
+    ...         _ = file.write(b"abc")
+    ...     os.listdir(folder)
+    ['a.bin']
+    """
+    # A link keeps pointing at the file that the new content goes to.
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"The folder of {str(path)!r} does not exist; create it first.")
+    if target.exists() and not target.is_file():  # a folder, or a device such as /dev/null
+        raise FileExistsError(f"{str(path)!r} exists and is not a file; name a file.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():  # what others may not read stays so
+            shutil.copymode(target, temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # make the rename survive a power cut
+        descriptor = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def remove_leftovers(path: PathLike) -> None:
+    """Remove the temporary files that killed writers of `path` left behind."""
+    target = Path(os.path.realpath(path))
+    for entry in target.parent.glob(".*.part"):
+        if entry.name.rsplit(".", 2)[0] == f".{target.name}":
+            entry.unlink(missing_ok=True)
