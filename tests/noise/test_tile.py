@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from mnpca.datasets import chain_precision, make_several_matrices
 from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.scales import row_col_scales
+from mnpca.noise.estimate import row_col_scales
 from mnpca.solvers.mnpca.fit import fit_mnpca
 from mnpca.solvers.mnpca.iterate import pack_side, unpack_side
 

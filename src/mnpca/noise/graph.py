@@ -1,4 +1,4 @@
-"""Choice of a noise graph: score tests add edges, maximum likelihood refits, weak ones go."""
+"""Where an edge is decided: score tests add edges, maximum likelihood refits, weak ones go."""
 
 from dataclasses import dataclass, field
 
@@ -10,11 +10,11 @@ from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.gram import Gram, as_array
 from mnpca.engines.rows import Pairs
 from mnpca.noise.significance import (
-    MEDIAN_SQUARE,
     correlation_at,
     deviate,
     discovery_limit,
     null_spread,
+    spread_of,
     statistic,
 )
 from mnpca.noise.support import Support, SupportFit
@@ -103,21 +103,20 @@ def select_graph(
     most = max(2, n_observations // 4)
     fit: SupportFit | None = None
     for _ in range(ROUNDS):
-        found = screen.first() if fit is None else screen.scored(fit)
-        n_known = 0 if fit is None else fit.support.n_edges
-        limit = discovery_limit(found.value, n_known, n_pairs, RATE)
-        passed = found.value > limit
+        keys, z = screen.first() if fit is None else screen.scored(fit)
+        known = _no_pairs() if fit is None else fit.support.keys
+        passed = z > discovery_limit(z, len(known), n_pairs, RATE)
         if not passed.any():
             break
-        found = Pairs(found.i[passed], found.j[passed], found.value[passed])
-        partners = min(most, FIRST_PARTNERS) if fit is None else most
-        pairs = _limited(_in_order(_with_edges(found, fit), size), size, partners)
-        refitted = _refit_and_prune(correlation, pairs, fit, n_observations / screen.spread**2)
-        settled = fit is not None and np.array_equal(
-            np.sort(refitted.support.keys), np.sort(fit.support.keys)
-        )
-        fit = refitted
-        if settled or fit.support.n_edges == 0:
+        # Known edges are not to be crowded out. An engine finds pairs in any order, and the refit
+        # depends on it.
+        keys = np.concatenate([known, keys[passed]])
+        strength = np.concatenate([np.full(len(known), np.inf), z[passed]])
+        order = np.argsort(keys)
+        pairs = Pairs(*np.divmod(keys[order], size), strength[order])
+        pairs = _limited(pairs, size, min(most, FIRST_PARTNERS) if fit is None else most)
+        fit = _refit_and_prune(correlation, pairs, fit, n_observations / screen.spread**2)
+        if fit.support.n_edges == 0 or np.array_equal(fit.support.keys, known):
             break
     candidates.complete = True
     return fit if fit is not None and fit.support.n_edges > 0 else None
@@ -131,57 +130,55 @@ def graph_can_show(size: int, n_observations: float) -> bool:
     return correlation_at(first, n_observations) < TOO_ALIKE
 
 
+@dataclass
 class _Screen:
-    """Finds the pairs that may have an edge, with their test statistics.
+    """Finds the pairs that may have an edge (as i * q + j), with their test statistics.
 
     `own` is the diagonal of C: the ridge on C has shrunk correlations by it, and the tests are
     about what was observed.
     """
 
-    def __init__(
-        self, correlation: Gram, own: FloatArray, n_observations: int, candidates: Candidates
-    ):
-        self.correlation = correlation
-        self.own = own
-        self.n_observations = n_observations
-        self.candidates = candidates
-        self.spread = 1.0
-        """Of the statistics that were returned last, before they were divided by it."""
+    correlation: Gram
+    own: FloatArray
+    n_observations: int
+    candidates: Candidates
+    spread: float = 1.0
+    """Of the statistics that were returned last, before they were divided by it."""
 
-    def first(self) -> Pairs:
-        """Pairs to begin with.
-
-        All pairs of a few items: nearly every one of these correlates by way of others, and
-        nothing tells which, but to fit them all and drop what is not needed. Their partial
-        correlations have the spread that plain correlations have elsewhere.
-        """
-        size = self.correlation.size
-        if size > min(FEW_ITEMS, self.n_observations // 4):
-            return self._correlated()
-        precision = np.linalg.inv(as_array(self.correlation) + np.diag(1.0 - self.own))
-        scale = 1.0 / np.sqrt(np.diag(precision))
-        i, j = np.triu_indices(size, 1)
-        z = statistic(precision[i, j] * scale[i] * scale[j], self.n_observations - size + 2)
-        self.spread = max(1.0, float(np.sqrt(np.median(z**2) / MEDIAN_SQUARE)))
-        self.candidates.correlated = self.candidates.scored = i * size + j
-        return Pairs(i, j, np.full(len(i), np.inf))
-
-    def _correlated(self) -> Pairs:
+    def first(self) -> tuple[IntArray, FloatArray]:
         """Pairs with a large correlation, or those that had one once."""
         correlation, candidates = self.correlation, self.candidates
         size = correlation.size
-        nothing = np.zeros(0, np.int64)
-        self.spread = null_spread(correlation, self.n_observations, nothing)
+        if size <= min(FEW_ITEMS, self.n_observations // 4):
+            return self._every()
+        self.spread = null_spread(correlation, self.n_observations, _no_pairs())
         if candidates.complete:
             i, j = np.divmod(candidates.correlated, size)
-            return self._tested(Pairs(i, j, correlation.entries(i, j)))
+            return self._tested(i, j, correlation.entries(i, j))
         found = correlation.large_entries(self._level())
         keys = found.i * size + found.j
         candidates.correlated = np.union1d(candidates.correlated, keys)
         candidates.scored = np.union1d(candidates.scored, keys)
-        return self._tested(found)
+        return self._tested(*found)
 
-    def scored(self, fit: SupportFit) -> Pairs:
+    def _every(self) -> tuple[IntArray, FloatArray]:
+        """All pairs of a few items, which pass as they are.
+
+        Nearly every one of these correlates by way of others, and nothing tells which, but to fit
+        them all and drop what is not needed. Their partial correlations have the spread that plain
+        correlations have elsewhere.
+        """
+        size = self.correlation.size
+        precision = np.linalg.inv(as_array(self.correlation) + np.diag(1.0 - self.own))
+        scale = 1.0 / np.sqrt(np.diag(precision))
+        i, j = np.triu_indices(size, 1)
+        z = statistic(precision[i, j] * scale[i] * scale[j], self.n_observations - size + 2)
+        self.spread = spread_of(z)
+        keys = i * size + j
+        self.candidates.correlated = self.candidates.scored = keys
+        return keys, np.full(len(keys), np.inf)
+
+    def scored(self, fit: SupportFit) -> tuple[IntArray, FloatArray]:
         """Pairs outside the graph with a large score, or those that had one once.
 
         With N = diag(P)^-1/2 P the normalized scores are the off-diagonal entries of
@@ -198,19 +195,16 @@ class _Screen:
         edges = _keys(place[support.i], place[support.j], size)
         self.spread = null_spread(scores, self.n_observations, edges, len(linked))
         if candidates.complete:
-            a, b = (place[items] for items in np.divmod(candidates.scored, size))
-            a, b = np.minimum(a, b), np.maximum(a, b)
-            near = a < len(linked)
-            found = Pairs(a[near], b[near], scores.entries(a[near], b[near]))
+            keys = _keys(*(place[items] for items in np.divmod(candidates.scored, size)), size)
+            i, j = np.divmod(keys[keys < len(linked) * size], size)
+            values = scores.entries(i, j)
         else:
-            found = scores.large_entries(self._level())
-        first, second = order[found.i], order[found.j]
-        keys = _keys(first, second, size)
+            i, j, values = scores.large_entries(self._level())
+        keys = _keys(order[i], order[j], size)
         if not candidates.complete:
             candidates.scored = np.union1d(candidates.scored, keys)
         new = ~np.isin(keys, support.keys)
-        i, j = np.divmod(keys[new], size)
-        return self._tested(Pairs(i, j, found.value[new]))
+        return self._tested(*np.divmod(keys[new], size), values[new])
 
     def _level(self) -> float:
         """Return the correlation that makes a pair a candidate."""
@@ -219,11 +213,13 @@ class _Screen:
         level = correlation_at(self.spread * deviate(chance), self.n_observations)
         return level * float(self.own.mean())
 
-    def _tested(self, found: Pairs) -> Pairs:
-        """Replace correlations by absolute deviates in units of their spread."""
-        observed = np.abs(found.value) / np.sqrt(self.own[found.i] * self.own[found.j])
+    def _tested(
+        self, i: IntArray, j: IntArray, correlation: FloatArray
+    ) -> tuple[IntArray, FloatArray]:
+        """Return absolute deviates of correlations, in units of their spread."""
+        observed = np.abs(correlation) / np.sqrt(self.own[i] * self.own[j])
         z = statistic(observed, self.n_observations) / self.spread
-        return Pairs(found.i, found.j, z)
+        return i * self.correlation.size + j, z
 
 
 def _keys(first: IntArray, second: IntArray, size: int) -> IntArray:
@@ -245,36 +241,14 @@ def _score_gram(
     return correlation.filtered(filter_[linked], lonely, sp.csr_array(extra))
 
 
-def _with_edges(found: Pairs, fit: SupportFit | None) -> Pairs:
-    """Add the current edges, with infinite value: they are not to be crowded out."""
-    if fit is None:
-        return found
-    support = fit.support
-    return Pairs(
-        np.concatenate([support.i, found.i]),
-        np.concatenate([support.j, found.j]),
-        np.concatenate([np.full(support.n_edges, np.inf), found.value]),
-    )
-
-
-def _in_order(pairs: Pairs, size: int) -> Pairs:
-    """Sort the pairs: an engine may find them in any order, and the refit depends on it."""
-    order = np.argsort(pairs.i * size + pairs.j)
-    return Pairs(pairs.i[order], pairs.j[order], pairs.value[order])
-
-
 def _limited(pairs: Pairs, size: int, partners: int) -> Pairs:
     """Keep the strongest partners of every item: so many, or half, until components are small."""
-    pairs = limit_degree(pairs, size, partners)
-    while partners > 1 and _largest_component(pairs, size) > LARGEST_COMPONENT:
-        partners //= 2
+    while True:
         pairs = limit_degree(pairs, size, partners)
-    return pairs
-
-
-def _largest_component(pairs: Pairs, size: int) -> int:
-    links = sp.csr_array((np.ones(len(pairs.i)), (pairs.i, pairs.j)), shape=(size, size))
-    return int(np.bincount(label_components(links)).max())
+        links = sp.csr_array((np.ones(len(pairs.i)), (pairs.i, pairs.j)), shape=(size, size))
+        if partners == 1 or np.bincount(label_components(links)).max() <= LARGEST_COMPONENT:
+            return pairs
+        partners //= 2
 
 
 def limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
@@ -303,7 +277,7 @@ def _refit_and_prune(
 
     def rough_fit(start: SupportFit | None) -> SupportFit:
         return SupportFit(
-            Support(size, i, j), values, correlation, start, tol=ROUGH, definite=False
+            Support.of(size, i, j), values, correlation, start, tol=ROUGH, definite=False
         )
 
     fit = rough_fit(start)
@@ -323,7 +297,7 @@ def _refit_and_prune(
         kept[weak if last else weak[order <= np.quantile(order, WEAKEST)]] = False
         i, j, values = i[kept], j[kept], values[kept]
         if last:
-            return SupportFit(Support(size, i, j), values, correlation, fit)
+            return SupportFit(Support.of(size, i, j), values, correlation, fit)
         fit = rough_fit(fit)
 
 

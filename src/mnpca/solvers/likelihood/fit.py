@@ -24,7 +24,7 @@ from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
 from mnpca.model.sparse import normalize_gauge, tile
 from mnpca.model.sparse_data import SparseLess
-from mnpca.noise.scales import row_col_scales
+from mnpca.noise.estimate import row_col_scales
 from mnpca.precision import PrecisionResult
 from mnpca.solvers.likelihood.blocks import (
     Iterate,

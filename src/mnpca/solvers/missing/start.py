@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines import engine_for
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.scales import geometric_mean
+from mnpca.noise.estimate import geometric_mean
 from mnpca.solvers.missing.incomplete import Incomplete
 from mnpca.solvers.mnpca.fit import MNPCAFit, fit_mnpca
 from mnpca.solvers.mnpca.low_rank_step import Center, low_rank_step

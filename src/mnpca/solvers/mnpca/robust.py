@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from mnpca._typing import BoolArray, FloatArray
 from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.scales import geometric_mean
+from mnpca.noise.estimate import geometric_mean
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 
 #: An entry further from the signal than this many robust standard deviations is an outlier.
