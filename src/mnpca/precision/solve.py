@@ -15,8 +15,8 @@ from mnpca._components import group_by_label
 from mnpca._typing import IntArray
 from mnpca.engines.arrays import is_foreign_array, like, namespace, to_numpy
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
-from mnpca.precision.newton import newton
 from mnpca.precision.problem import Problem, check_tolerance, make_problem
+from mnpca.precision.proximal import proximal_gradient
 from mnpca.precision.result import PrecisionResult, start_from
 
 # Components at least this large are worth a thread of their own.
@@ -203,14 +203,20 @@ def _solve_components(
             solutions = list(pool.map(solve, components))
     else:
         solutions = [solve(index) for index in components]
+    working = np.zeros_like(problem.covariance)
+    np.fill_diagonal(working, problem.diagonal)
     alone = np.ones(problem.size, dtype=bool)
     rows, columns, entries = [], [], []
     for index, solution in zip(components, solutions, strict=True):
-        T = solution.certificate.precision
+        T, W = solution.certificate.precision, solution.iterate.W
         rows.append(index[T.rows])
         columns.append(index[T.columns])
         entries.append(T.values)
         alone[index] = False
+        if len(index) == problem.size:
+            working = W
+        else:
+            working[np.ix_(index, index)] = W
     places, diagonal = np.flatnonzero(alone), problem.diagonal[alone]
     coordinates = (np.concatenate([*rows, places]), np.concatenate([*columns, places]))
     values = np.concatenate([*entries, 1.0 / diagonal])
@@ -221,10 +227,7 @@ def _solve_components(
         duality_gap=float(sum(proof.gap for proof in proofs)),
         n_iter=max((solution.n_iter for solution in solutions), default=0),
         labels=labels,
-        _blocks=tuple(
-            (index, solution.iterate.W)
-            for index, solution in zip(components, solutions, strict=True)
-        ),
+        _working=working,
     )
 
 
@@ -233,8 +236,8 @@ def _solve_foreign(
 ) -> PrecisionResult:
     """Solve a problem of another library's arrays where they live.
 
-    The processor and its compiled kernels solve it where all components are small, and where
-    Newton's method fails.
+    The processor and its compiled kernels solve it where all components are small, and where the
+    proximal gradient steps do not reach the tolerance.
     """
     S = problem.covariance
     if np.bincount(labels).max() > SMALL:
@@ -243,10 +246,10 @@ def _solve_foreign(
             xp, label = namespace(S), like(labels, S)
             together = label[:, None] == label[None, :]
             start = xp.where(together, init.precision, xp.zeros_like(S))
-        point = newton(problem, tol * problem.size, start)
+        point = proximal_gradient(problem, tol * problem.size, start)
         if point.gap <= tol * problem.size:
             return PrecisionResult(point.T, point.value, point.gap, point.n_iter, labels)
     arrays = (problem.covariance, problem.alpha, problem.diagonal)
     here = Problem(*(np.array(to_numpy(array), order="C") for array in arrays))
     result = _solve_components(here, labels, tol, None, None, 0.0, max_iter)
-    return replace(result, precision=like(result.precision.toarray(), S), _blocks=())
+    return replace(result, precision=like(result.precision.toarray(), S), _working=None)
