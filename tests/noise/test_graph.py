@@ -102,18 +102,18 @@ def test_singular_block_is_repaired():
 
 
 @pytest.mark.parametrize("small", [0, 32])
-def test_indefinite_components_are_found(small, monkeypatch):
+def test_every_fit_is_definite(small, monkeypatch):
+    """Few observations and few sweeps: a tenth of these fits would not be by themselves."""
     monkeypatch.setattr("mnpca.noise.support.SMALL", small)
-    edges = np.array([(0, 1), (1, 2), (0, 2), (4, 5), (5, 6), (4, 6)])
-    gram = correlation_of(np.eye(8), 400, 0)
-    i, j = edges.T
-    fit = SupportFit(Support.of(8, i, j), gram.entries(i, j), gram)
-    nothing = np.zeros(2, dtype=bool)
-    assert not fit._indefinite(nothing).any()
-    fit.edge_values[3:] = -0.6 * fit.diagonal[4:7].mean()
-    precision = fit.precision().toarray()
-    assert np.linalg.eigvalsh(precision[:4, :4])[0] > 0 > np.linalg.eigvalsh(precision)[0]
-    np.testing.assert_array_equal(fit._indefinite(nothing), [False, True])
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        size = int(rng.integers(4, 12))
+        gram = correlation_of(np.eye(size), int(rng.integers(2, 8)), seed)
+        i, j = np.triu_indices(size, 1)
+        linked = rng.random(len(i)) < 0.6
+        support = Support.of(size, i[linked], j[linked])
+        fit = SupportFit(support, gram.entries(support.i, support.j), gram, max_sweeps=2)
+        assert np.linalg.eigvalsh(fit.precision().toarray())[0] > 0
 
 
 def log_likelihood(precision, covariance):

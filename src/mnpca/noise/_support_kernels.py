@@ -2,7 +2,7 @@
 
 `support` is a `mnpca.noise.support.Support`; `covariance` has the blocks of its components, one
 after the other in a flat array. Regressions of every item on its neighbors are `coefficients`, in
-the order of `support.neighbors`, with the variance `left_over`.
+the order of `support.neighbors`, with the variance `unexplained`.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def components(size, indptr, neighbors):
     """Components with at least two items, by breadth-first search.
 
     Returns the items component by component, the bounds of each, every item's component (-1
-    for a lonely one) and its place inside.
+    for a isolated one) and its place inside.
     """
     component = np.full(size, -1, np.int64)
     place = np.zeros(size, np.int64)
@@ -135,7 +135,7 @@ def _replace_row(a, places, beta, W, row):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def fit_components(
-    support, correlations, covariance, coefficients, left_over, due, max_sweeps, tol
+    support, correlations, covariance, coefficients, unexplained, due, max_sweeps, tol
 ):
     """Gaussian maximum likelihood on a support, by regressions on the working covariance.
 
@@ -159,7 +159,7 @@ def fit_components(
             r = min(limit, max(-limit, correlations[indptr[i]]))
             W[0, 1] = W[1, 0] = r
             coefficients[indptr[i]] = coefficients[indptr[j]] = r
-            left_over[i] = left_over[j] = 1.0 - r * r
+            unexplained[i] = unexplained[j] = 1.0 - r * r
             continue
         largest = np.max(indptr[items + 1] - indptr[items])
         matrix = np.empty((largest, largest))
@@ -174,7 +174,7 @@ def fit_components(
                 due[i] = settled = False
                 first, last = indptr[i], indptr[i + 1]
                 places = support.place[neighbors[first:last]]
-                left_over[i], sound = _regress(places, correlations[first:last], W, matrix, beta)
+                unexplained[i], sound = _regress(places, correlations[first:last], W, matrix, beta)
                 unsound[i] = not sound
                 coefficients[first:last] = beta[: last - first]
                 if _replace_row(a, places, beta, W, row) > tol:
@@ -186,7 +186,9 @@ def fit_components(
 
 
 @njit(cache=True, nogil=True)
-def copy_regressions(support, coefficients, left_over, due, old, old_coefficients, old_left_over):
+def copy_regressions(
+    support, coefficients, unexplained, due, old, old_coefficients, old_unexplained
+):
     """Start from an earlier fit's regressions; items with other neighbors now are due."""
     for i in range(support.size):
         start, old_start = support.indptr[i], old.indptr[i]
@@ -197,7 +199,7 @@ def copy_regressions(support, coefficients, left_over, due, old, old_coefficient
                 break
             due[i] = support.neighbors[start + u] != old.neighbors[old_start + u]
             coefficients[start + u] = old_coefficients[old_start + u]
-        left_over[i] = 1.0 if due[i] else old_left_over[i]
+        unexplained[i] = 1.0 if due[i] else old_unexplained[i]
 
 
 @njit(cache=True, nogil=True)

@@ -123,12 +123,8 @@ def structure_of(side: AxisPrecision) -> Structure:
 
 def simpler_structures(side: AxisPrecision) -> list[Structure]:
     """Return the structures that a precision could have had with fewer parameters."""
-    simpler: dict[Structure, list[Structure]] = {
-        "graph": ["diagonal", "identity"],
-        "diagonal": ["identity"],
-        "identity": [],
-    }
-    return simpler[structure_of(side)]
+    structures: list[Structure] = ["graph", "diagonal", "identity"]
+    return structures[structures.index(structure_of(side)) + 1 :]
 
 
 def row_col_scales(

@@ -188,10 +188,10 @@ class _Screen:
         support, candidates = fit.support, self.candidates
         size = support.size
         degree = np.diff(support.indptr)
-        linked, lonely = np.flatnonzero(degree > 0), np.flatnonzero(degree == 0)
-        order = np.concatenate([linked, lonely])
+        linked, isolated = np.flatnonzero(degree > 0), np.flatnonzero(degree == 0)
+        order = np.concatenate([linked, isolated])
         place = np.argsort(order)
-        scores = _score_gram(self.correlation, fit, 1.0 - self.own, linked, lonely)
+        scores = _score_gram(self.correlation, fit, 1.0 - self.own, linked, isolated)
         edges = _keys(place[support.i], place[support.j], size)
         self.spread = null_spread(scores, self.n_observations, edges, len(linked))
         if candidates.complete:
@@ -228,17 +228,17 @@ def _keys(first: IntArray, second: IntArray, size: int) -> IntArray:
 
 
 def _score_gram(
-    correlation: Gram, fit: SupportFit, lack: FloatArray, linked: IntArray, lonely: IntArray
+    correlation: Gram, fit: SupportFit, lack: FloatArray, linked: IntArray, isolated: IntArray
 ) -> Gram:
     """Return the matrix of scores with the linked items first (rows for these only)."""
-    order = np.concatenate([linked, lonely])
+    order = np.concatenate([linked, isolated])
     scale = sp.diags_array(1.0 / np.sqrt(fit.diagonal))
     filter_ = sp.csr_array(scale @ fit.precision())
     inner = sp.csr_array(sp.diags_array(lack))
     if correlation.extra is not None:
         inner = inner + correlation.extra
     extra = sp.csr_array(filter_ @ inner @ filter_.T - filter_ @ scale)[order][:, order]
-    return correlation.filtered(filter_[linked], lonely, sp.csr_array(extra))
+    return correlation.filtered(filter_[linked], isolated, sp.csr_array(extra))
 
 
 def _limited(pairs: Pairs, size: int, partners: int) -> Pairs:

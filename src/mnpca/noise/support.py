@@ -120,7 +120,7 @@ class SupportFit:
         self.correlations = correlations
 
         self.coefficients = np.zeros(len(support.neighbors))
-        self.left_over = np.ones(support.size)
+        self.unexplained = np.ones(support.size)
         if start is None or start.support.n_edges == 0:
             self.failed = self._sweep(self._blocks_of(gram), self._every(), max_sweeps, tol)
         else:
@@ -185,12 +185,12 @@ class SupportFit:
             self.correlations[support.edge_number],
             covariance,
             self.coefficients,
-            self.left_over,
+            self.unexplained,
             due,
             max_sweeps,
             tol,
         )
-        self.diagonal = 1.0 / self.left_over
+        self.diagonal = 1.0 / self.unexplained
         ends = np.repeat(self.diagonal, np.diff(support.indptr))
         self.edge_values = np.bincount(
             support.edge_number, weights=-self.coefficients * ends / 2, minlength=support.n_edges
@@ -203,8 +203,8 @@ class SupportFit:
     def _changed_since(self, start: "SupportFit") -> BoolArray:
         """Take over the regressions of an earlier fit; tell which items have other neighbors."""
         due = self._every()
-        known = start.support, start.coefficients, start.left_over
-        kernels.copy_regressions(self.support, self.coefficients, self.left_over, due, *known)
+        known = start.support, start.coefficients, start.unexplained
+        kernels.copy_regressions(self.support, self.coefficients, self.unexplained, due, *known)
         return due
 
     def _blocks_of(self, gram: Gram) -> FloatArray:
@@ -274,7 +274,7 @@ class SupportFit:
         block[:] = covariance * scale * scale[:, None]
         diagonal = np.diag(precision)
         self.diagonal[items] = diagonal
-        self.left_over[items] = 1.0 / diagonal
+        self.unexplained[items] = 1.0 / diagonal
         self.coefficients[places] = -precision[rows, cols] / diagonal[rows]
         self.edge_values[support.edge_number[places]] = precision[rows, cols]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numba
 import numpy as np
@@ -15,9 +16,13 @@ from mnpca._components import group_by_label
 from mnpca._typing import IntArray
 from mnpca.engines.arrays import is_foreign_array, like, namespace, to_numpy
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
-from mnpca.precision.problem import Problem, check_tolerance, make_problem
+from mnpca.precision.certificate import Iterate
+from mnpca.precision.problem import Problem, make_problem
 from mnpca.precision.proximal import proximal_gradient
 from mnpca.precision.result import PrecisionResult, start_from
+
+Start: TypeAlias = Callable[[Problem, IntArray], Iterate]
+"""Returns the first iterate for some variables of a problem."""
 
 # Components at least this large are worth a thread of their own.
 LARGE = 200
@@ -144,7 +149,8 @@ def solve_along(
 
     Each is started on the line through the two before, as a function of the penalty.
     """
-    tol = check_tolerance(tol)
+    if np.ndim(tol) != 0 or not 0 < tol < np.inf:
+        raise ValueError(f"tol must be a positive number, got {tol!r}.")
     # Penalties and results so far, the last two of them.
     known: list[float] = []
     found: list[PrecisionResult] = []
@@ -155,22 +161,22 @@ def solve_along(
         problem, labels = make_problem(S, alpha, penalize_diagonal, labels)
         S = problem.covariance
         last = found[-1] if found else init
-        _check_start(last, problem)
+        if last is not None:
+            _check_start(last, problem)
         if is_foreign_array(S):
             result = _solve_foreign(problem, labels, tol, last, max_iter)
         else:
-            before, t = None, 0.0
+            start = None if last is None else partial(start_from, last=last)
             if len(found) == 2 and known[0] != known[1]:
-                before, t = found[0], (alpha - known[1]) / (known[1] - known[0])
-            result = _solve_components(problem, labels, tol, last, before, t, max_iter)
+                ahead = (alpha - known[1]) / (known[1] - known[0])
+                start = partial(start_from, last=last, before=found[0], t=ahead)
+            result = _solve_components(problem, labels, tol, start, max_iter)
         yield result
         known, found = [*known[-1:], alpha], [*found[-1:], result]
 
 
-def _check_start(init: PrecisionResult | None, problem: Problem) -> None:
+def _check_start(init: PrecisionResult, problem: Problem) -> None:
     """Raise unless init fits the problem."""
-    if init is None:
-        return
     if is_foreign_array(init.precision) != is_foreign_array(problem.covariance):
         raise ValueError("init lives in other memory than S; pass a result for the same kind of S.")
     p = init.precision.shape[0]
@@ -179,21 +185,14 @@ def _check_start(init: PrecisionResult | None, problem: Problem) -> None:
 
 
 def _solve_components(
-    problem: Problem,
-    labels: IntArray,
-    tol: float,
-    last: PrecisionResult | None,
-    before: PrecisionResult | None,
-    t: float,
-    max_iter: int,
+    problem: Problem, labels: IntArray, tol: float, start: Start | None, max_iter: int
 ) -> PrecisionResult:
-    """Solve a problem by connected component, from earlier results if there are any."""
+    """Solve a problem by connected component, each from a start if there is one."""
     components = [index for index in group_by_label(labels) if len(index) > 1]
 
     def solve(index: IntArray) -> ComponentSolution:
         part = problem.restrict(index)
-        warm = None if last is None else start_from(part, index, last, before, t)
-        return solve_component(part, tol, max_iter, warm)
+        return solve_component(part, tol, max_iter, start and start(part, index))
 
     n_large = sum(len(index) >= LARGE for index in components)
     # numba.get_num_threads would start numba's own threads, which slows other libraries down.
@@ -251,5 +250,5 @@ def _solve_foreign(
             return PrecisionResult(point.T, point.value, point.gap, point.n_iter, labels)
     arrays = (problem.covariance, problem.alpha, problem.diagonal)
     here = Problem(*(np.array(to_numpy(array), order="C") for array in arrays))
-    result = _solve_components(here, labels, tol, None, None, 0.0, max_iter)
+    result = _solve_components(here, labels, tol, None, max_iter)
     return replace(result, precision=like(result.precision.toarray(), S), _working=None)
