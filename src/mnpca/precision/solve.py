@@ -60,7 +60,7 @@ def sparse_precision(
     max_iter : int, default=1000
         Sweeps over the columns of a connected component of at most 100 variables before dearer
         second-order steps take over; the tolerance is the same. An array of torch or CuPy with
-        a component of more than 200 variables takes second-order steps from the start.
+        a component of more than 200 variables takes gradient steps of the whole matrix instead.
 
     Returns
     -------
