@@ -66,24 +66,11 @@ class Candidates:
 def select_graph(
     correlation: Gram, n_observations: int, candidates: Candidates
 ) -> SupportFit | None:
-    """Choose and fit the graph of one side.
+    """Choose and fit the graph of one side; None where no pair passes.
 
-    Parameters
-    ----------
-    correlation : Gram
-        Off-diagonal part of the noise correlation C (its diagonal counts as one).
-    n_observations : int
-        m, the number of items on the other side.
-    candidates : Candidates
-        Remembered pairs; filled on the first call.
+    Off the diagonal, `correlation` is the noise correlation C of m = `n_observations` items on the
+    other side; its diagonal counts as one. The candidates are filled on the first call.
 
-    Returns
-    -------
-    SupportFit or None
-        The fitted graph; None where no pair passes.
-
-    Notes
-    -----
     An edge is in the graph if it passes a test at a false discovery rate of 5%. With P = I at
     first: add the pairs whose score ``(P C P - P)_ij / sqrt(P_ii P_jj)``, a correlation, is
     significant; refit P on the support by maximum likelihood; drop the edges whose removal
@@ -195,7 +182,8 @@ class _Screen:
         edges = _keys(place[support.i], place[support.j], size)
         self.spread = null_spread(scores, self.n_observations, edges, len(linked))
         if candidates.complete:
-            keys = _keys(*(place[items] for items in np.divmod(candidates.scored, size)), size)
+            first, second = np.divmod(candidates.scored, size)
+            keys = _keys(place[first], place[second], size)
             i, j = np.divmod(keys[keys < len(linked) * size], size)
             values = scores.entries(i, j)
         else:

@@ -217,7 +217,7 @@ class SupportFit:
         support = self.support
         blocks = gram.component_blocks(support.order, support.bounds, support.offsets)
         for c in np.flatnonzero(np.diff(support.bounds) > SMALL):
-            block = support.block(blocks, c)
+            block = support.block(blocks, int(c))
             np.fill_diagonal(block, 1.0)
             if cholesky(block) is None:
                 share = (1.0 - LEAST_EIGENVALUE) / (1.0 - np.linalg.eigvalsh(block)[0])

@@ -50,7 +50,7 @@ class PrecisionResult:
     n_iter: int
     labels: IntArray
     # The working covariance, which a warm start needs; None where the precision is not NumPy's.
-    _working: FloatArray | None = field(default=None, repr=False)
+    _working: Any = field(default=None, repr=False)
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain values, to be stored and given to `from_state`."""

@@ -161,15 +161,16 @@ def solve_along(
         problem, labels = make_problem(S, alpha, penalize_diagonal, labels)
         S = problem.covariance
         last = found[-1] if found else init
+        start: Start | None = None
         if last is not None:
             _check_start(last, problem)
+            start = partial(start_from, last=last)
+            if len(found) == 2 and known[0] != known[1]:
+                t = (alpha - known[1]) / (known[1] - known[0])
+                start = partial(start_from, last=last, before=found[0], t=t)
         if is_foreign_array(S):
             result = _solve_foreign(problem, labels, tol, last, max_iter)
         else:
-            start = None if last is None else partial(start_from, last=last)
-            if len(found) == 2 and known[0] != known[1]:
-                ahead = (alpha - known[1]) / (known[1] - known[0])
-                start = partial(start_from, last=last, before=found[0], t=ahead)
             result = _solve_components(problem, labels, tol, start, max_iter)
         yield result
         known, found = [*known[-1:], alpha], [*found[-1:], result]
