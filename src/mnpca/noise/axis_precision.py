@@ -11,7 +11,7 @@ from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.thin import duplicate, rotate_components, weigh
 from mnpca.engines.threads import slices
 
-#: Smallest eigenvalue that a precision may have, relative to nothing: data are scaled to rms 1.
+#: Smallest eigenvalue of a precision; data are scaled to a root mean square of 1.
 EIGENVALUE_FLOOR = 1e-10
 #: Components above this size are diagonalized in float32 (their log-determinant is not).
 LARGE = 400

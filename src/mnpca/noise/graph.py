@@ -85,8 +85,8 @@ def select_graph(
     if not graph_can_show(size, n_observations):
         return None
     n_pairs = size * (size - 1) // 2
-    own = np.maximum(correlation.diagonal(), 1e-6)
-    screen = _Screen(correlation, own, n_observations, candidates)
+    diagonal = np.maximum(correlation.diagonal(), 1e-6)
+    screen = _Screen(correlation, diagonal, n_observations, candidates)
     most = max(2, n_observations // 4)
     fit: SupportFit | None = None
     for _ in range(ROUNDS):
@@ -121,12 +121,12 @@ def graph_can_show(size: int, n_observations: float) -> bool:
 class _Screen:
     """Finds the pairs that may have an edge (as i * q + j), with their test statistics.
 
-    `own` is the diagonal of C: the ridge on C has shrunk correlations by it, and the tests are
+    `diagonal` is that of C: the ridge on C has shrunk correlations by it, and the tests are
     about what was observed.
     """
 
     correlation: Gram
-    own: FloatArray
+    diagonal: FloatArray
     n_observations: int
     candidates: Candidates
     spread: float = 1.0
@@ -156,7 +156,7 @@ class _Screen:
         correlations have elsewhere.
         """
         size = self.correlation.size
-        precision = np.linalg.inv(as_array(self.correlation) + np.diag(1.0 - self.own))
+        precision = np.linalg.inv(as_array(self.correlation) + np.diag(1.0 - self.diagonal))
         scale = 1.0 / np.sqrt(np.diag(precision))
         i, j = np.triu_indices(size, 1)
         z = statistic(precision[i, j] * scale[i] * scale[j], self.n_observations - size + 2)
@@ -178,7 +178,7 @@ class _Screen:
         linked, isolated = np.flatnonzero(degree > 0), np.flatnonzero(degree == 0)
         order = np.concatenate([linked, isolated])
         place = np.argsort(order)
-        scores = _score_gram(self.correlation, fit, 1.0 - self.own, linked, isolated)
+        scores = _score_gram(self.correlation, fit, 1.0 - self.diagonal, linked, isolated)
         edges = _keys(place[support.i], place[support.j], size)
         self.spread = null_spread(scores, self.n_observations, edges, len(linked))
         if candidates.complete:
@@ -199,13 +199,13 @@ class _Screen:
         size = self.correlation.size
         chance = min(2 * CHANCE_CANDIDATES / (size - 1), 1.0)
         level = correlation_at(self.spread * deviate(chance), self.n_observations)
-        return level * float(self.own.mean())
+        return level * float(self.diagonal.mean())
 
     def _tested(
         self, i: IntArray, j: IntArray, correlation: FloatArray
     ) -> tuple[IntArray, FloatArray]:
         """Return absolute deviates of correlations, in units of their spread."""
-        observed = np.abs(correlation) / np.sqrt(self.own[i] * self.own[j])
+        observed = np.abs(correlation) / np.sqrt(self.diagonal[i] * self.diagonal[j])
         z = statistic(observed, self.n_observations) / self.spread
         return i * self.correlation.size + j, z
 

@@ -89,20 +89,9 @@ class Support(NamedTuple):
 class SupportFit:
     """The precision on a support that maximizes ``logdet P - tr(C P)``; no penalty.
 
-    Parameters
-    ----------
-    support : Support
-        Where P may be nonzero.
-    correlations : array
-        ``C_ij`` of the support's edges; C has a unit diagonal.
-    gram : Gram
-        Gives the blocks of C, the start of the iteration.
-    start : SupportFit, optional
-        An earlier fit whose covariance is the start instead.
-    max_sweeps, tol : int, float
-        At most so many sweeps, until no covariance changes by more than `tol`.
-    definite : bool
-        Whether P must be definite. To see which edges are weak it need not.
+    C has a unit diagonal; `correlations` are its entries on the edges. Sweeps begin with the blocks
+    of C, which `gram` gives, or with the covariance of an earlier fit, `start`; they end when no
+    covariance changes by more than `tol`. P need not be `definite` to see which edges are weak.
     """
 
     def __init__(

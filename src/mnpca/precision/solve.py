@@ -26,7 +26,7 @@ Start: TypeAlias = Callable[[Problem, IntArray], Iterate]
 
 # Components at least this large are worth a thread of their own.
 LARGE = 200
-# Without a component above this size, the processor solves a problem of other memory.
+# Problems in other memory without a component above this size are solved by the processor.
 SMALL = 200
 
 
