@@ -102,7 +102,8 @@ def _regress(places, correlations, W, matrix, beta):
         rest -= beta[u] * correlations[u]
     if not rest <= 1.0 + 1e-9:
         # The working covariance is not definite any more; without this item's row it may be.
-        beta[:degree] = 0.0
+        for u in range(degree):
+            beta[u] = 0.0
         return 1.0, False
     if rest < _LEAST:
         shrink = np.sqrt(max(0.0, (1.0 - _LEAST) / (1.0 - rest)))
@@ -115,7 +116,8 @@ def _regress(places, correlations, W, matrix, beta):
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _replace_row(a, places, beta, W, row):
     """Row and column a of W become the regression's fit; return the largest change."""
-    row[:] = 0.0
+    for x in range(len(row)):
+        row[x] = 0.0
     for u in range(len(places)):
         source, b = W[places[u]], beta[u]
         for x in range(len(row)):
@@ -161,10 +163,14 @@ def fit_components(
             coefficients[indptr[i]] = coefficients[indptr[j]] = r
             unexplained[i] = unexplained[j] = 1.0 - r * r
             continue
-        largest = np.max(indptr[items + 1] - indptr[items])
+        # Loops compile several times faster than expressions of arrays.
+        largest = 0
+        for i in items:
+            largest = max(largest, indptr[i + 1] - indptr[i])
         matrix = np.empty((largest, largest))
         beta = np.empty(largest)
         row = np.empty(len(items))
+        places = np.empty(largest, np.int64)
         for _ in range(max_sweeps):
             settled = True
             for a in range(len(items)):
@@ -173,15 +179,21 @@ def fit_components(
                     continue
                 due[i] = settled = False
                 first, last = indptr[i], indptr[i + 1]
-                places = support.place[neighbors[first:last]]
-                unexplained[i], sound = _regress(places, correlations[first:last], W, matrix, beta)
+                degree = last - first
+                for u in range(degree):
+                    places[u] = support.place[neighbors[first + u]]
+                rest, sound = _regress(places[:degree], correlations[first:last], W, matrix, beta)
+                unexplained[i] = rest
                 unsound[i] = not sound
-                coefficients[first:last] = beta[: last - first]
-                if _replace_row(a, places, beta, W, row) > tol:
-                    due[neighbors[first:last]] = True
+                for u in range(degree):
+                    coefficients[first + u] = beta[u]
+                if _replace_row(a, places[:degree], beta, W, row) > tol:
+                    for u in range(first, last):
+                        due[neighbors[u]] = True
             if settled:
                 break
-        failed[c] = np.any(unsound[items])
+        for i in items:
+            failed[c] |= unsound[i]
     return failed
 
 
