@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
+from mnpca._components import blocks, root
 from mnpca.model.low_rank import fix_signs
 from mnpca.model.sparse import (
-    blocks,
     components,
     logdet,
     normalize_gauge,
@@ -35,6 +35,12 @@ def test_blocks_are_those_with_more_than_one_item(matrix):
     assert set(found) == {(0, 3, 4), (1, 5)}
     for items, block in found.items():
         assert np.array_equal(block, matrix[np.ix_(items, items)])
+
+
+def test_a_root_whitens(matrix):
+    factor, x = root(sp.csr_array(matrix)), np.random.default_rng(0).normal(size=(6, 2))
+    assert_allclose(factor.times(factor.adjoint(x)), matrix @ x, atol=1e-14)
+    assert_allclose(factor.adjoint(factor.solve_adjoint(x)), x, atol=1e-14)
 
 
 def test_logdet_is_that_of_the_dense_matrix(matrix):

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mnpca.datasets import chain_precision, make_several_matrices
+from mnpca.datasets import chain_precision
 from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.scales import row_col_scales
-from mnpca.solvers.mnpca.fit import fit_mnpca
+from mnpca.noise.estimate import row_col_scales
 from mnpca.solvers.progress import pack, unpack
 
 
@@ -61,15 +60,3 @@ def test_scales_of_repeated_rows_are_common():
     weighted = row.weights[:, None] * Y**2 * col.weights
     assert np.allclose(weighted.mean(axis=0), 1.0)
     assert np.allclose(weighted.reshape(4, 3, 5).mean(axis=(0, 2)), 1.0)
-
-
-def test_several_matrices_share_one_row_network():
-    data = make_several_matrices(20, 15, 12, 1, random_state=5)
-    fit = fit_mnpca(data.Y.reshape(-1, 12), 1, n_matrices=20)
-    single = fit.row_noise.base
-    assert single.size == 15
-    assert fit.row_noise.n_repeats == 20
-    assert single.log_determinant == pytest.approx(0.0, abs=1e-8)
-    truth = data.row_precision.toarray() != 0
-    found = single.precision.toarray() != 0
-    assert (truth & found).sum() >= 0.8 * truth.sum()

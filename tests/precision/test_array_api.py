@@ -78,7 +78,7 @@ def test_a_large_component_is_solved_where_it_lives(put, make, alpha):
     assert_allclose(to_numpy(found.covariance) @ T, np.eye(210), atol=1e-8)
 
 
-def test_what_newtons_method_does_not_certify_comes_to_the_processor(put, monkeypatch):
+def test_what_its_own_library_does_not_certify_comes_to_the_processor(put, monkeypatch):
     """Fewer samples than variables and a small penalty; and a problem without a solution."""
     monkeypatch.setattr("mnpca.precision.solve.SMALL", 1)
     S = factor_covariance(30, 12, seed=59)

@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, cg
 
+from mnpca._components import blocks_by_size, root
 from mnpca._typing import BoolArray, FloatArray, Precision
-from mnpca.model.metric import Metric
-from mnpca.model.sparse import blocks
 
 #: Steps of conjugate gradients, at most.
 MOST_STEPS = 500
@@ -104,9 +103,7 @@ def sample_noise(
 ) -> FloatArray:
     """Draw ``E ~ MN(0, inv A, inv B)``."""
     white = rng.standard_normal((row_precision.shape[0], col_precision.shape[0]))
-    rows, cols = (
-        Metric(P.shape[0], sp.csr_array(P)).root() for P in (row_precision, col_precision)
-    )
+    rows, cols = root(row_precision), root(col_precision)
     return cols.solve_adjoint(rows.solve_adjoint(white).T).T
 
 
@@ -114,6 +111,6 @@ def noise_variances(precision: Precision) -> FloatArray:
     """Return the diagonal of ``inv P``."""
     precision = sp.csr_array(precision)
     variances: FloatArray = 1.0 / precision.diagonal()
-    for items, block in blocks(precision):
-        variances[items] = np.diag(np.linalg.inv(block))
+    for items, block in blocks_by_size(precision):
+        variances[items] = np.einsum("cii->ci", np.linalg.inv(block))
     return variances

@@ -12,7 +12,7 @@ from mnpca.model.metric import Metric, not_semi_definite, orthonormalize
 
 GpcaSolver: TypeAlias = Literal["auto", "factor", "krylov", "power"]
 Data: TypeAlias = Any
-"""A dense or sparse array, or a `mnpca.model.sparse_data.SparseLess`."""
+"""A dense or sparse array, or a `mnpca.model.sparse_data.SparseMinusLowRank`."""
 
 # Above this many rows and columns, few components are found faster by products.
 DENSE_LIMIT = 500

@@ -1,6 +1,5 @@
 """Metrics of generalized PCA: how they multiply, their roots, and two made from distances."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +9,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 from scipy.spatial.distance import pdist, squareform
 
-from mnpca._typing import FloatArray, IntArray
-from mnpca.model.sparse import blocks, components
+from mnpca._components import NULL, Root, blocks, group_by_label, label_components
+from mnpca._typing import FloatArray
 
 # An eigenvalue below minus this share of the largest one is negative, not a rounding error.
 NEGATIVE = 1e-8
-# An eigenvalue below this share of the largest one counts as zero.
-RANK = 1e-13
 # Larger connected components are checked by Lanczos iterations instead of a factor.
 DENSE_LIMIT = 3000
 # Two halves of a matrix that differ by more than this share of its largest entry are not one.
@@ -26,38 +23,6 @@ SMALLEST_DENSITY = 1e-4
 
 class MetricError(ValueError):
     """The matrix is not a metric: not square, not symmetric or not positive semi-definite."""
-
-
-@dataclass(frozen=True, eq=False)
-class Root:
-    """F with ``M = F F'``: a scale for items alone, a square block for items that hang together.
-
-    A block is the lower Cholesky factor where the matrix is positive definite and the symmetric
-    square root where it is only semi-definite.
-    """
-
-    scale: FloatArray
-    blocks: list[tuple[IntArray, FloatArray]]
-    singular: bool
-
-    def times(self, x: FloatArray) -> FloatArray:
-        """Return ``F x``."""
-        return self._blockwise(x, self.scale, lambda block, part: block @ part)
-
-    def adjoint(self, x: FloatArray) -> FloatArray:
-        """Return ``F' x``."""
-        return self._blockwise(x, self.scale, lambda block, part: block.T @ part)
-
-    def solve_adjoint(self, x: FloatArray) -> FloatArray:
-        """Return the smallest y with ``F' y = x`` on the range of F."""
-        inverse = np.divide(1.0, self.scale, where=self.scale > 0, out=np.zeros_like(self.scale))
-        return self._blockwise(x, inverse, _solve_adjoint)
-
-    def _blockwise(self, x: FloatArray, scale: FloatArray, act: Callable[..., Any]) -> FloatArray:
-        result: FloatArray = x * scale[:, None]
-        for items, block in self.blocks:
-            result[items] = act(block, x[items])
-        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +71,10 @@ class Metric:
             return
         if self.matrix.diagonal().min() < 0:
             raise not_semi_definite(self.name)
-        for items in (part for part in components(self.matrix) if len(part) > 1):
-            block = self.matrix[items][:, items]
-            _check_block(block if len(items) > DENSE_LIMIT else block.toarray(), self.name)
+        for items in group_by_label(label_components(self.matrix)):
+            if len(items) > 1:
+                block = self.matrix[items][:, items]
+                _check_block(block if len(items) > DENSE_LIMIT else block.toarray(), self.name)
 
     def root(self) -> Root:
         """Factor the matrix, one connected component at a time.
@@ -124,7 +90,7 @@ class Metric:
                 'use solver="krylov" or "power".'
             )
         if self.matrix is None:
-            return Root(np.ones(self.size), [], singular=False)
+            return Root(np.ones(self.size), [])
         if not sp.issparse(self.matrix):
             block, singular = _square_root(self.matrix, self.name)
             return Root(np.ones(self.size), [(np.arange(self.size), block)], singular)
@@ -203,7 +169,7 @@ def _whiten(basis: FloatArray, metric: Metric, scale: float = 0.0) -> tuple[Floa
             scale = max(scale, largest)
             if (values < -NEGATIVE * scale).any():
                 raise not_semi_definite(metric.name)
-        kept = values > RANK * (scale if attempt == 0 else largest)
+        kept = values > NULL * (scale if attempt == 0 else largest)
         basis = basis @ (vectors[:, kept] / np.sqrt(values[kept]))
     return basis, scale
 
@@ -223,14 +189,14 @@ def _square_root(matrix: FloatArray, name: str) -> tuple[FloatArray, bool]:
     try:
         factor = scipy.linalg.cholesky(matrix, lower=True)
         # A Cholesky factor of a singular matrix may exist by rounding; its inverse is useless.
-        if np.diag(factor).min() ** 2 > RANK * scale:
+        if np.diag(factor).min() ** 2 > NULL * scale:
             return factor, False
     except np.linalg.LinAlgError:
         pass
     values, vectors = np.linalg.eigh(matrix)
     if values.min() < -NEGATIVE * max(values.max(), 0.0):
         raise not_semi_definite(name)
-    kept = values > RANK * values.max()
+    kept = values > NULL * values.max()
     root = (vectors[:, kept] * np.sqrt(values[kept])) @ vectors[:, kept].T
     return root, True
 
@@ -251,14 +217,6 @@ def _check_block(matrix: Any, name: str) -> None:
         scipy.linalg.cholesky(matrix + shift * np.eye(len(matrix)))
     except np.linalg.LinAlgError:
         raise not_semi_definite(name) from None
-
-
-def _solve_adjoint(block: FloatArray, x: FloatArray) -> FloatArray:
-    if np.count_nonzero(np.triu(block, 1)) == 0 and np.diag(block).all():
-        solution: FloatArray = scipy.linalg.solve_triangular(block, x, lower=True, trans="T")
-        return solution
-    inverse: FloatArray = np.linalg.pinv(block, rcond=RANK**0.5, hermitian=True)
-    return inverse @ x
 
 
 def not_semi_definite(name: str) -> MetricError:

@@ -1,13 +1,11 @@
 """Linear algebra on sparse precisions, one connected component at a time."""
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
-from mnpca._components import group_by_label, label_components
+from mnpca._components import blocks_by_size, group_by_label, label_components
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import cholesky, is_foreign_array
 from mnpca.engines.arrays import logdet as dense_logdet
@@ -16,26 +14,6 @@ from mnpca.engines.arrays import logdet as dense_logdet
 def components(matrix: sp.csr_array) -> list[IntArray]:
     """Return the items of each connected component, in increasing order."""
     return group_by_label(label_components(matrix))
-
-
-def blocks(matrix: sp.csr_array) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Yield (items, dense block) of every component with more than one item."""
-    parts = [items for items in components(matrix) if len(items) > 1]
-    if not parts:
-        return
-    # One permutation that makes the components contiguous is far cheaper than slicing for each.
-    order = np.concatenate(parts)
-    sorted_matrix = sp.csr_array(matrix[order][:, order])
-    start = 0
-    for items in parts:
-        size = len(items)
-        bounds = sorted_matrix.indptr[start : start + size + 1]
-        entries = slice(bounds[0], bounds[-1])
-        block = np.zeros((size, size))
-        row = np.repeat(np.arange(size), np.diff(bounds))
-        block[row, sorted_matrix.indices[entries] - start] = sorted_matrix.data[entries]
-        start += size
-        yield items, block
 
 
 def tile(precision: sp.csr_array, n_rows: int) -> sp.csr_array:
@@ -71,15 +49,12 @@ def logdet(precision: sp.csr_array) -> float:
             raise np.linalg.LinAlgError("the matrix is not positive definite")
         return dense_logdet(factor)
     diagonal = precision.diagonal()
-    alone = np.ones(len(diagonal), dtype=bool)
-    total = 0.0
-    for items, block in blocks(precision):
-        alone[items] = False
-        factor = scipy.linalg.cholesky(block, lower=True)
-        total += 2.0 * float(np.log(np.diag(factor)).sum())
-    if (diagonal[alone] <= 0).any():
+    for items, block in blocks_by_size(precision):
+        # The product of the squared diagonal of a Cholesky factor is the determinant.
+        diagonal[items] = np.einsum("cii->ci", np.linalg.cholesky(block)) ** 2
+    if (diagonal <= 0).any():
         raise np.linalg.LinAlgError("a diagonal entry is not positive")
-    return total + float(np.log(diagonal[alone]).sum())
+    return float(np.log(diagonal).sum())
 
 
 def normalize_gauge(

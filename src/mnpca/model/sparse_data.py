@@ -13,7 +13,7 @@ from mnpca.model.sparse import side_by_side
 
 
 @dataclass(frozen=True, eq=False)
-class SparseLess:
+class SparseMinusLowRank:
     """``S - L R'`` with a sparse S: it multiplies thin arrays as an array does."""
 
     matrix: Any
@@ -27,24 +27,24 @@ class SparseLess:
         return n, p
 
     @property
-    def T(self) -> "SparseLess":
+    def T(self) -> "SparseMinusLowRank":
         """Return the transpose."""
-        return SparseLess(self.matrix.T, self.right, self.left)
+        return SparseMinusLowRank(self.matrix.T, self.right, self.left)
 
     def __matmul__(self, thin: FloatArray) -> FloatArray:
         return np.asarray(self.matrix @ thin - self.left @ (self.right.T @ thin))
 
-    def __truediv__(self, unit: float) -> "SparseLess":
-        return SparseLess(self.matrix / unit, self.left, self.right / unit)
+    def __truediv__(self, unit: float) -> "SparseMinusLowRank":
+        return SparseMinusLowRank(self.matrix / unit, self.left, self.right / unit)
 
     def toarray(self) -> FloatArray:
         """Return the matrix itself."""
         return np.asarray(self.matrix.toarray() - self.left @ self.right.T)
 
-    def less(self, signal: LowRank) -> "SparseLess":
+    def minus(self, signal: LowRank) -> "SparseMinusLowRank":
         """Return the residual of a signal."""
         left = np.column_stack([self.left, signal.left])
-        return SparseLess(self.matrix, left, np.column_stack([self.right, signal.right]))
+        return SparseMinusLowRank(self.matrix, left, np.column_stack([self.right, signal.right]))
 
 
 def centered(matrix: Any, center: bool = True) -> tuple[Any, FloatArray]:
@@ -57,7 +57,7 @@ def centered(matrix: Any, center: bool = True) -> tuple[Any, FloatArray]:
         if center:
             mean = np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
         ones = np.ones((matrix.shape[0], 1))
-        return SparseLess(sp.csr_array(matrix, dtype=np.float64), ones, mean[:, None]), mean
+        return SparseMinusLowRank(sp.csr_array(matrix, dtype=np.float64), ones, mean[:, None]), mean
     data = astype(matrix, "float64")
     if not center:
         return data, mean
@@ -67,8 +67,8 @@ def centered(matrix: Any, center: bool = True) -> tuple[Any, FloatArray]:
 
 def row_gram(data: Any, signal: LowRank, col_precision: Any, n_rows: int) -> Any:
     """Return ``R B R'`` of the residual ``R = Y - X W'``, added up over matrices of `n_rows`."""
-    if isinstance(data, SparseLess):
-        return _sparse_gram(data.less(signal), col_precision)
+    if isinstance(data, SparseMinusLowRank):
+        return _sparse_gram(data.minus(signal), col_precision)
     residual = data - signal.dense()
     weighted = side_by_side(residual @ col_precision, n_rows)
     return weighted @ side_by_side(residual, n_rows).T
@@ -76,13 +76,13 @@ def row_gram(data: Any, signal: LowRank, col_precision: Any, n_rows: int) -> Any
 
 def col_gram(data: Any, signal: LowRank, row_precision: Any) -> Any:
     """Return ``R' A R`` of the residual ``R = Y - X W'``."""
-    if isinstance(data, SparseLess):
-        return _sparse_gram(data.less(signal).T, row_precision)
+    if isinstance(data, SparseMinusLowRank):
+        return _sparse_gram(data.minus(signal).T, row_precision)
     residual = data - signal.dense()
     return residual.T @ (row_precision @ residual)
 
 
-def _sparse_gram(rest: SparseLess, precision: sp.csr_array) -> FloatArray:
+def _sparse_gram(rest: SparseMinusLowRank, precision: sp.csr_array) -> FloatArray:
     """Return ``M P M'``, a dense array."""
     matrix, left, right = rest.matrix, rest.left, rest.right
     weighted = precision @ right
@@ -94,10 +94,10 @@ def _sparse_gram(rest: SparseLess, precision: sp.csr_array) -> FloatArray:
 
 def weighted_norm(data: Any, signal: LowRank, row_precision: Any, col_precision: Any) -> float:
     """Return ``tr(B R'AR)`` of the residual ``R = Y - X W'``."""
-    if not isinstance(data, SparseLess):
+    if not isinstance(data, SparseMinusLowRank):
         residual = data - signal.dense()
         return inner(row_precision @ residual, residual @ col_precision)
-    rest = data.less(signal)
+    rest = data.minus(signal)
     rows, cols = row_precision @ rest.left, col_precision @ rest.right
     stored = (row_precision @ rest.matrix).multiply(rest.matrix @ col_precision).sum()
     crossed = np.sum(rows * (rest.matrix @ cols))

@@ -8,11 +8,10 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from mnpca._components import label_components
+from mnpca._components import label_components, root
 from mnpca._typing import BoolArray, FloatArray, IntArray
 from mnpca.engines import engine_for
 from mnpca.model.low_rank import LowRank
-from mnpca.model.metric import Metric
 
 #: Rows and columns of the whitened residual that are looked at, at most.
 LARGEST_SAMPLE = 1000
@@ -166,10 +165,7 @@ def whiten(
     >>> whiten(np.ones((2, 2)), sp.diags_array([1.0, 4.0]), sp.eye_array(2)).tolist()
     [[1.0, 1.0], [2.0, 2.0]]
     """
-    rows, cols = (
-        Metric(precision.shape[0], sp.csr_array(precision)).root()
-        for precision in (row_precision, col_precision)
-    )
+    rows, cols = (root(sp.csr_array(precision)) for precision in (row_precision, col_precision))
     return cols.adjoint(rows.adjoint(matrix).T).T
 
 
@@ -280,6 +276,6 @@ def _whitener(
     """
     label = label_components(precision)
     linked = np.flatnonzero(np.isin(label, label[items]))
-    root = Metric(len(linked), sp.csr_array(precision[linked][:, linked])).root()
+    factor = root(sp.csr_array(precision[linked][:, linked]))
     here = np.searchsorted(linked, items)
-    return linked, lambda matrix: root.adjoint(matrix)[here]
+    return linked, lambda matrix: factor.adjoint(matrix)[here]

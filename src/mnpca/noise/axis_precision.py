@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca._components import label_components
+from mnpca._components import blocks_by_size
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.thin import duplicate, rotate_components, weigh
+from mnpca.engines.threads import slices
 
-#: Smallest eigenvalue that a precision may have, relative to nothing: data are scaled to rms 1.
+#: Smallest eigenvalue of a precision; data are scaled to a root mean square of 1.
 EIGENVALUE_FLOOR = 1e-10
 #: Components above this size are diagonalized in float32 (their log-determinant is not).
 LARGE = 400
@@ -66,9 +67,8 @@ class AxisPrecision:
         precision = sp.csr_array(precision)
         eigenvalues = precision.diagonal()
         groups = []
-        for items in _components_by_size(precision):
-            values, vectors = _diagonalize(_dense_blocks(precision, items))
-            eigenvalues[items] = values
+        for items, blocks in blocks_by_size(precision):
+            eigenvalues[items], vectors = _diagonalize(blocks)
             groups.append(ComponentGroup(items, vectors))
         if not groups:
             return cls.diagonal(eigenvalues)
@@ -212,73 +212,41 @@ class AxisPrecision:
         spectral, base = self.pool(spectral), self.base
         if self.is_diagonal:
             return spectral, None
-        diagonal = spectral.copy()
         rows, cols, values = [], [], []
         for items, vectors in base.groups:
-            if items.shape[1] <= WHOLE_BLOCK:
-                r, c, v, d = _function_of_blocks(items, vectors, spectral)
-            else:
-                r, c, v, d = base._function_on_edges(items, vectors, spectral)
-            diagonal[items] = d
-            rows.append(r)
-            cols.append(c)
-            values.append(v)
+            size = items.shape[1]
+            if size <= WHOLE_BLOCK:
+                weighted = vectors * spectral[items][:, None, :]
+                blocks = np.matmul(weighted, vectors.transpose(0, 2, 1))
+                off = ~np.eye(size, dtype=bool)
+                rows.append(np.repeat(items, size - 1))
+                cols.append(np.tile(items, (1, size)).reshape(-1, size, size)[:, off].ravel())
+                values.append(blocks[:, off].ravel())
+                continue
+            for members, basis in zip(items, vectors, strict=True):
+                i, j = _links(base.weights, members)
+                rows.append(members[i])
+                cols.append(members[j])
+                values.append(_function_at(i, j, basis, spectral[members].astype(basis.dtype)))
         entries = (np.concatenate(values), (np.concatenate(rows), np.concatenate(cols)))
-        return diagonal, sp.csr_array(entries, shape=(base.size, base.size))
-
-    def _function_on_edges(
-        self, items: IntArray, vectors: FloatArray, spectral: FloatArray
-    ) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-        rows, cols, values = [], [], []
-        place = np.empty(self.size, np.int64)
-        for members, basis in zip(items, vectors, strict=True):
-            place[members] = np.arange(len(members))
-            part = self.weights[members].tocoo()
-            i, j = part.coords[0], place[part.coords[1]]
-            off = i != j
-            i, j = i[off], j[off]
-            weighted = basis * spectral[members].astype(basis.dtype)
-            value = np.empty(len(i))
-            for start in range(0, len(i), 2048):
-                e = slice(start, start + 2048)
-                value[e] = np.einsum("el,el->e", weighted[i[e]], basis[j[e]])
-            rows.append(members[i])
-            cols.append(members[j])
-            values.append(value)
-        diagonal = np.matmul(vectors * vectors, spectral[items][:, :, None].astype(vectors.dtype))
-        return np.concatenate(rows), np.concatenate(cols), np.concatenate(values), diagonal[:, :, 0]
+        off_diagonal = sp.csr_array(entries, shape=(base.size, base.size))
+        return base.marginal(spectral[:, None])[:, 0], off_diagonal
 
 
-def _function_of_blocks(
-    items: IntArray, vectors: FloatArray, spectral: FloatArray
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    size = items.shape[1]
-    blocks = np.matmul(vectors * spectral[items][:, None, :], vectors.transpose(0, 2, 1))
-    off = ~np.eye(size, dtype=bool)
-    rows = np.repeat(items, size, axis=1).reshape(-1, size, size)[:, off]
-    cols = np.tile(items, (1, size)).reshape(-1, size, size)[:, off]
-    return rows.ravel(), cols.ravel(), blocks[:, off].ravel(), np.einsum("cii->ci", blocks)
+def _links(precision: sp.csr_array, members: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the places, in a component, of the two ends of its edges, both ways."""
+    part = precision[members][:, members].tocoo()
+    i, j = part.coords
+    return i[i != j], j[i != j]
 
 
-def _components_by_size(precision: sp.csr_array) -> list[IntArray]:
-    """Items of the components with at least two items: one c x s array per size s."""
-    label = label_components(precision)
-    sizes = np.bincount(label)
-    order = np.argsort(label, kind="stable")
-    size_of = sizes[label[order]]
-    return [order[size_of == s].reshape(-1, s) for s in np.unique(sizes[sizes > 1])]
-
-
-def _dense_blocks(precision: sp.csr_array, items: IntArray) -> FloatArray:
-    """Dense blocks (c x s x s) of c components of size s."""
-    count, size = items.shape
-    place = np.empty(precision.shape[0], np.int64)
-    place[items] = np.arange(size)
-    part = precision[items.ravel()].tocoo()
-    blocks = np.zeros((count, size, size))
-    row, col = part.coords
-    blocks[row // size, row % size, place[col]] = part.data
-    return blocks
+def _function_at(i: IntArray, j: IntArray, vectors: FloatArray, spectral: FloatArray) -> FloatArray:
+    """Return the listed entries of ``V diag(spectral) V'``, a few at a time."""
+    weighted = vectors * spectral
+    value = np.empty(len(i))
+    for e in slices(len(i), 2048):
+        value[e] = np.einsum("el,el->e", weighted[i[e]], vectors[j[e]])
+    return value
 
 
 def _diagonalize(blocks: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -296,7 +296,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     known = limit_degree(known, size, max(2, int(n_observations) // 4))
     i, j = known.i, known.j
     values = correlation.entries(i, j)
-    fit = SupportFit(Support(size, i, j), values, correlation, max_sweeps=100, tol=1e-4)
+    fit = SupportFit(Support.of(size, i, j), values, correlation, max_sweeps=100, tol=1e-4)
     partial, n_beside = _partial_correlations(fit.support, correlation)
     scores, share = _score_gram(correlation.right, fit, n_hidden, partial)
     n_observations /= score_spread(scores, n_observations, i * size + j) ** 2

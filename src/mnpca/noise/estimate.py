@@ -1,4 +1,4 @@
-"""From second moments of the noise to the precision of an axis."""
+"""From second moments of the noise to the precision of an axis, and the scales to begin with."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from scipy.special import polygamma
 
 from mnpca._typing import FloatArray
+from mnpca.engines.engine import Engine
 from mnpca.engines.gram import Gram
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.graph import Candidates, select_graph
-from mnpca.noise.scales import geometric_mean
 
 Structure: TypeAlias = Literal["identity", "diagonal", "graph"]
 
@@ -38,6 +38,11 @@ class NoiseModel:
         """Return the same noise with ``logdet A = 0``."""
         scale = float(np.exp(self.row.log_determinant / self.row.size))
         return NoiseModel(self.row.scaled(1.0 / scale), self.col.scaled(scale))
+
+
+def geometric_mean(values: FloatArray) -> float:
+    """Return ``exp(mean(log(values)))``."""
+    return float(np.exp(np.log(values).mean()))
 
 
 def ridge_weight(n_observations: int) -> float:
@@ -118,9 +123,34 @@ def structure_of(side: AxisPrecision) -> Structure:
 
 def simpler_structures(side: AxisPrecision) -> list[Structure]:
     """Return the structures that a precision could have had with fewer parameters."""
-    simpler: dict[Structure, list[Structure]] = {
-        "graph": ["diagonal", "identity"],
-        "diagonal": ["identity"],
-        "identity": [],
-    }
-    return simpler[structure_of(side)]
+    structures: list[Structure] = ["graph", "diagonal", "identity"]
+    return structures[structures.index(structure_of(side)) + 1 :]
+
+
+def row_col_scales(
+    engine: Engine, sweeps: int = 20, *, n_repeats: int = 1
+) -> tuple[AxisPrecision, AxisPrecision]:
+    """Sinkhorn scaling of the squared entries of Y.
+
+    r_i = mean_j y_ij^2 / c_j, divided by its geometric mean, and c_j = mean_i y_ij^2 / r_i in
+    turn; then A = diag(1/r), B = diag(1/c). Every row and column of the scaled matrix has mean
+    square one, whatever the signal. The rows of several matrices, `n_repeats` of them one under the
+    other, have one scale for all repeats of a row.
+    """
+    n, p = engine.shape
+    squares = engine.squares()
+    row_mean: FloatArray = np.ones(n // n_repeats)
+    col_scale: FloatArray = np.ones(p)
+    for _ in range(sweeps):
+        sums = squares.row_sums(1.0 / col_scale).reshape(n_repeats, -1).mean(axis=0)
+        row_mean = _positive(sums / p)
+        row_mean /= geometric_mean(row_mean)
+        col_scale = _positive(squares.col_sums(1.0 / np.tile(row_mean, n_repeats)) / n)
+    row = AxisPrecision.diagonal(1.0 / row_mean).tile(n_repeats)
+    return row, AxisPrecision.diagonal(1.0 / col_scale)
+
+
+def _positive(scales: FloatArray, floor: float = 1e-8) -> FloatArray:
+    """Keep a constant row or column from getting an infinite precision."""
+    mean = scales.mean()
+    return np.maximum(scales, floor * mean if mean > 0 else 1.0)

@@ -1,4 +1,4 @@
-"""Choice of a noise graph: score tests add edges, maximum likelihood refits, weak ones go."""
+"""Where an edge is decided: score tests add edges, maximum likelihood refits, weak ones go."""
 
 from dataclasses import dataclass, field
 
@@ -10,11 +10,11 @@ from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.gram import Gram, as_array
 from mnpca.engines.rows import Pairs
 from mnpca.noise.significance import (
-    MEDIAN_SQUARE,
     correlation_at,
     deviate,
     discovery_limit,
     null_spread,
+    spread_of,
     statistic,
 )
 from mnpca.noise.support import Support, SupportFit
@@ -66,24 +66,11 @@ class Candidates:
 def select_graph(
     correlation: Gram, n_observations: int, candidates: Candidates
 ) -> SupportFit | None:
-    """Choose and fit the graph of one side.
+    """Choose and fit the graph of one side; None where no pair passes.
 
-    Parameters
-    ----------
-    correlation : Gram
-        Off-diagonal part of the noise correlation C (its diagonal counts as one).
-    n_observations : int
-        m, the number of items on the other side.
-    candidates : Candidates
-        Remembered pairs; filled on the first call.
+    Off the diagonal, `correlation` is the noise correlation C of m = `n_observations` items on the
+    other side; its diagonal counts as one. The candidates are filled on the first call.
 
-    Returns
-    -------
-    SupportFit or None
-        The fitted graph; None where no pair passes.
-
-    Notes
-    -----
     An edge is in the graph if it passes a test at a false discovery rate of 5%. With P = I at
     first: add the pairs whose score ``(P C P - P)_ij / sqrt(P_ii P_jj)``, a correlation, is
     significant; refit P on the support by maximum likelihood; drop the edges whose removal
@@ -98,26 +85,25 @@ def select_graph(
     if not graph_can_show(size, n_observations):
         return None
     n_pairs = size * (size - 1) // 2
-    own = np.maximum(correlation.diagonal(), 1e-6)
-    screen = _Screen(correlation, own, n_observations, candidates)
+    diagonal = np.maximum(correlation.diagonal(), 1e-6)
+    screen = _Screen(correlation, diagonal, n_observations, candidates)
     most = max(2, n_observations // 4)
     fit: SupportFit | None = None
     for _ in range(ROUNDS):
-        found = screen.first() if fit is None else screen.scored(fit)
-        n_known = 0 if fit is None else fit.support.n_edges
-        limit = discovery_limit(found.value, n_known, n_pairs, RATE)
-        passed = found.value > limit
+        keys, z = screen.first() if fit is None else screen.scored(fit)
+        known = _no_pairs() if fit is None else fit.support.keys
+        passed = z > discovery_limit(z, len(known), n_pairs, RATE)
         if not passed.any():
             break
-        found = Pairs(found.i[passed], found.j[passed], found.value[passed])
-        partners = min(most, FIRST_PARTNERS) if fit is None else most
-        pairs = _limited(_in_order(_with_edges(found, fit), size), size, partners)
-        refitted = _refit_and_prune(correlation, pairs, fit, n_observations / screen.spread**2)
-        settled = fit is not None and np.array_equal(
-            np.sort(refitted.support.keys), np.sort(fit.support.keys)
-        )
-        fit = refitted
-        if settled or fit.support.n_edges == 0:
+        # Known edges are not to be crowded out. An engine finds pairs in any order, and the refit
+        # depends on it.
+        keys = np.concatenate([known, keys[passed]])
+        strength = np.concatenate([np.full(len(known), np.inf), z[passed]])
+        order = np.argsort(keys)
+        pairs = Pairs(*np.divmod(keys[order], size), strength[order])
+        pairs = _limited(pairs, size, min(most, FIRST_PARTNERS) if fit is None else most)
+        fit = _refit_and_prune(correlation, pairs, fit, n_observations / screen.spread**2)
+        if fit.support.n_edges == 0 or np.array_equal(fit.support.keys, known):
             break
     candidates.complete = True
     return fit if fit is not None and fit.support.n_edges > 0 else None
@@ -131,57 +117,55 @@ def graph_can_show(size: int, n_observations: float) -> bool:
     return correlation_at(first, n_observations) < TOO_ALIKE
 
 
+@dataclass
 class _Screen:
-    """Finds the pairs that may have an edge, with their test statistics.
+    """Finds the pairs that may have an edge (as i * q + j), with their test statistics.
 
-    `own` is the diagonal of C: the ridge on C has shrunk correlations by it, and the tests are
+    `diagonal` is that of C: the ridge on C has shrunk correlations by it, and the tests are
     about what was observed.
     """
 
-    def __init__(
-        self, correlation: Gram, own: FloatArray, n_observations: int, candidates: Candidates
-    ):
-        self.correlation = correlation
-        self.own = own
-        self.n_observations = n_observations
-        self.candidates = candidates
-        self.spread = 1.0
-        """Of the statistics that were returned last, before they were divided by it."""
+    correlation: Gram
+    diagonal: FloatArray
+    n_observations: int
+    candidates: Candidates
+    spread: float = 1.0
+    """Of the statistics that were returned last, before they were divided by it."""
 
-    def first(self) -> Pairs:
-        """Pairs to begin with.
-
-        All pairs of a few items: nearly every one of these correlates by way of others, and
-        nothing tells which, but to fit them all and drop what is not needed. Their partial
-        correlations have the spread that plain correlations have elsewhere.
-        """
-        size = self.correlation.size
-        if size > min(FEW_ITEMS, self.n_observations // 4):
-            return self._correlated()
-        precision = np.linalg.inv(as_array(self.correlation) + np.diag(1.0 - self.own))
-        scale = 1.0 / np.sqrt(np.diag(precision))
-        i, j = np.triu_indices(size, 1)
-        z = statistic(precision[i, j] * scale[i] * scale[j], self.n_observations - size + 2)
-        self.spread = max(1.0, float(np.sqrt(np.median(z**2) / MEDIAN_SQUARE)))
-        self.candidates.correlated = self.candidates.scored = i * size + j
-        return Pairs(i, j, np.full(len(i), np.inf))
-
-    def _correlated(self) -> Pairs:
+    def first(self) -> tuple[IntArray, FloatArray]:
         """Pairs with a large correlation, or those that had one once."""
         correlation, candidates = self.correlation, self.candidates
         size = correlation.size
-        nothing = np.zeros(0, np.int64)
-        self.spread = null_spread(correlation, self.n_observations, nothing)
+        if size <= min(FEW_ITEMS, self.n_observations // 4):
+            return self._every()
+        self.spread = null_spread(correlation, self.n_observations, _no_pairs())
         if candidates.complete:
             i, j = np.divmod(candidates.correlated, size)
-            return self._tested(Pairs(i, j, correlation.entries(i, j)))
+            return self._tested(i, j, correlation.entries(i, j))
         found = correlation.large_entries(self._level())
         keys = found.i * size + found.j
         candidates.correlated = np.union1d(candidates.correlated, keys)
         candidates.scored = np.union1d(candidates.scored, keys)
-        return self._tested(found)
+        return self._tested(*found)
 
-    def scored(self, fit: SupportFit) -> Pairs:
+    def _every(self) -> tuple[IntArray, FloatArray]:
+        """All pairs of a few items, which pass as they are.
+
+        Nearly every one of these correlates by way of others, and nothing tells which, but to fit
+        them all and drop what is not needed. Their partial correlations have the spread that plain
+        correlations have elsewhere.
+        """
+        size = self.correlation.size
+        precision = np.linalg.inv(as_array(self.correlation) + np.diag(1.0 - self.diagonal))
+        scale = 1.0 / np.sqrt(np.diag(precision))
+        i, j = np.triu_indices(size, 1)
+        z = statistic(precision[i, j] * scale[i] * scale[j], self.n_observations - size + 2)
+        self.spread = spread_of(z)
+        keys = i * size + j
+        self.candidates.correlated = self.candidates.scored = keys
+        return keys, np.full(len(keys), np.inf)
+
+    def scored(self, fit: SupportFit) -> tuple[IntArray, FloatArray]:
         """Pairs outside the graph with a large score, or those that had one once.
 
         With N = diag(P)^-1/2 P the normalized scores are the off-diagonal entries of
@@ -191,39 +175,39 @@ class _Screen:
         support, candidates = fit.support, self.candidates
         size = support.size
         degree = np.diff(support.indptr)
-        linked, lonely = np.flatnonzero(degree > 0), np.flatnonzero(degree == 0)
-        order = np.concatenate([linked, lonely])
+        linked, isolated = np.flatnonzero(degree > 0), np.flatnonzero(degree == 0)
+        order = np.concatenate([linked, isolated])
         place = np.argsort(order)
-        scores = _score_gram(self.correlation, fit, 1.0 - self.own, linked, lonely)
+        scores = _score_gram(self.correlation, fit, 1.0 - self.diagonal, linked, isolated)
         edges = _keys(place[support.i], place[support.j], size)
         self.spread = null_spread(scores, self.n_observations, edges, len(linked))
         if candidates.complete:
-            a, b = (place[items] for items in np.divmod(candidates.scored, size))
-            a, b = np.minimum(a, b), np.maximum(a, b)
-            near = a < len(linked)
-            found = Pairs(a[near], b[near], scores.entries(a[near], b[near]))
+            first, second = np.divmod(candidates.scored, size)
+            keys = _keys(place[first], place[second], size)
+            i, j = np.divmod(keys[keys < len(linked) * size], size)
+            values = scores.entries(i, j)
         else:
-            found = scores.large_entries(self._level())
-        first, second = order[found.i], order[found.j]
-        keys = _keys(first, second, size)
+            i, j, values = scores.large_entries(self._level())
+        keys = _keys(order[i], order[j], size)
         if not candidates.complete:
             candidates.scored = np.union1d(candidates.scored, keys)
         new = ~np.isin(keys, support.keys)
-        i, j = np.divmod(keys[new], size)
-        return self._tested(Pairs(i, j, found.value[new]))
+        return self._tested(*np.divmod(keys[new], size), values[new])
 
     def _level(self) -> float:
         """Return the correlation that makes a pair a candidate."""
         size = self.correlation.size
         chance = min(2 * CHANCE_CANDIDATES / (size - 1), 1.0)
         level = correlation_at(self.spread * deviate(chance), self.n_observations)
-        return level * float(self.own.mean())
+        return level * float(self.diagonal.mean())
 
-    def _tested(self, found: Pairs) -> Pairs:
-        """Replace correlations by absolute deviates in units of their spread."""
-        observed = np.abs(found.value) / np.sqrt(self.own[found.i] * self.own[found.j])
+    def _tested(
+        self, i: IntArray, j: IntArray, correlation: FloatArray
+    ) -> tuple[IntArray, FloatArray]:
+        """Return absolute deviates of correlations, in units of their spread."""
+        observed = np.abs(correlation) / np.sqrt(self.diagonal[i] * self.diagonal[j])
         z = statistic(observed, self.n_observations) / self.spread
-        return Pairs(found.i, found.j, z)
+        return i * self.correlation.size + j, z
 
 
 def _keys(first: IntArray, second: IntArray, size: int) -> IntArray:
@@ -232,49 +216,27 @@ def _keys(first: IntArray, second: IntArray, size: int) -> IntArray:
 
 
 def _score_gram(
-    correlation: Gram, fit: SupportFit, lack: FloatArray, linked: IntArray, lonely: IntArray
+    correlation: Gram, fit: SupportFit, lack: FloatArray, linked: IntArray, isolated: IntArray
 ) -> Gram:
     """Return the matrix of scores with the linked items first (rows for these only)."""
-    order = np.concatenate([linked, lonely])
+    order = np.concatenate([linked, isolated])
     scale = sp.diags_array(1.0 / np.sqrt(fit.diagonal))
     filter_ = sp.csr_array(scale @ fit.precision())
     inner = sp.csr_array(sp.diags_array(lack))
     if correlation.extra is not None:
         inner = inner + correlation.extra
     extra = sp.csr_array(filter_ @ inner @ filter_.T - filter_ @ scale)[order][:, order]
-    return correlation.filtered(filter_[linked], lonely, sp.csr_array(extra))
-
-
-def _with_edges(found: Pairs, fit: SupportFit | None) -> Pairs:
-    """Add the current edges, with infinite value: they are not to be crowded out."""
-    if fit is None:
-        return found
-    support = fit.support
-    return Pairs(
-        np.concatenate([support.i, found.i]),
-        np.concatenate([support.j, found.j]),
-        np.concatenate([np.full(support.n_edges, np.inf), found.value]),
-    )
-
-
-def _in_order(pairs: Pairs, size: int) -> Pairs:
-    """Sort the pairs: an engine may find them in any order, and the refit depends on it."""
-    order = np.argsort(pairs.i * size + pairs.j)
-    return Pairs(pairs.i[order], pairs.j[order], pairs.value[order])
+    return correlation.filtered(filter_[linked], isolated, sp.csr_array(extra))
 
 
 def _limited(pairs: Pairs, size: int, partners: int) -> Pairs:
     """Keep the strongest partners of every item: so many, or half, until components are small."""
-    pairs = limit_degree(pairs, size, partners)
-    while partners > 1 and _largest_component(pairs, size) > LARGEST_COMPONENT:
-        partners //= 2
+    while True:
         pairs = limit_degree(pairs, size, partners)
-    return pairs
-
-
-def _largest_component(pairs: Pairs, size: int) -> int:
-    links = sp.csr_array((np.ones(len(pairs.i)), (pairs.i, pairs.j)), shape=(size, size))
-    return int(np.bincount(label_components(links)).max())
+        links = sp.csr_array((np.ones(len(pairs.i)), (pairs.i, pairs.j)), shape=(size, size))
+        if partners == 1 or np.bincount(label_components(links)).max() <= LARGEST_COMPONENT:
+            return pairs
+        partners //= 2
 
 
 def limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
@@ -303,7 +265,7 @@ def _refit_and_prune(
 
     def rough_fit(start: SupportFit | None) -> SupportFit:
         return SupportFit(
-            Support(size, i, j), values, correlation, start, tol=ROUGH, definite=False
+            Support.of(size, i, j), values, correlation, start, tol=ROUGH, definite=False
         )
 
     fit = rough_fit(start)
@@ -323,7 +285,7 @@ def _refit_and_prune(
         kept[weak if last else weak[order <= np.quantile(order, WEAKEST)]] = False
         i, j, values = i[kept], j[kept], values[kept]
         if last:
-            return SupportFit(Support(size, i, j), values, correlation, fit)
+            return SupportFit(Support.of(size, i, j), values, correlation, fit)
         fit = rough_fit(fit)
 
 

@@ -69,24 +69,22 @@ def discovery_limit(z: FloatArray, n_known: int, n_tests: int, rate: float) -> f
     return deviate(min(rate * count / n_tests, 1.0))
 
 
+def spread_of(z: FloatArray) -> float:
+    """Return the standard deviation of statistics most of which are null, at least 1.
+
+    The median of the squares tells: it does not depend on the few that are not.
+    """
+    return max(1.0, float(np.sqrt(np.median(z**2) / MEDIAN_SQUARE)))
+
+
 def null_spread(
     correlations: Gram, n_observations: float, known: IntArray, n_rows: int | None = None
 ) -> float:
-    """Return the standard deviation of the statistic of pairs without an edge, at least 1.
+    """Return the spread of the statistic of pairs without an edge; most pairs have none.
 
-    Most pairs have none, so the median of the squares tells. It is larger than 1 where the
-    observations are not independent, or where something else than edges correlates everything.
-
-    Parameters
-    ----------
-    correlations : Gram
-        Of the items, one where it is asked for a pair (i, i).
-    n_observations : float
-        That they were computed from.
-    known : array of int
-        Pairs, as ``i * q + j``, that have an edge.
-    n_rows : int, optional
-        Only pairs whose first item is among so many are looked at.
+    It is larger than 1 where the observations are not independent, or where something else than
+    edges correlates everything. Pairs of `correlations` (with a diagonal of ones) that are in
+    `known`, as ``i * q + j``, have an edge; the first item of the others is among `n_rows`.
     """
     size = correlations.size
     n_rows = size if n_rows is None else n_rows
@@ -99,5 +97,4 @@ def null_spread(
     empty = ~np.isin(i * size + j, known)
     if not empty.any():
         return 1.0
-    z = statistic(correlations.entries(i[empty], j[empty]), n_observations)
-    return max(1.0, float(np.sqrt(np.median(z**2) / MEDIAN_SQUARE)))
+    return spread_of(statistic(correlations.entries(i[empty], j[empty]), n_observations))

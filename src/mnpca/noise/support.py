@@ -6,12 +6,13 @@ compiled loop to a rough accuracy, clips regressions that are almost singular, a
 not definite.
 """
 
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray, IntArray
+from mnpca.engines.arrays import cholesky
 from mnpca.engines.gram import Gram
 from mnpca.noise import _support_kernels as kernels
 from mnpca.noise.significance import LARGEST
@@ -22,25 +23,49 @@ SMALL = 32
 LEAST_EIGENVALUE = 2e-3
 
 
-class Support:
-    """A graph (edges i < j) and its connected components."""
+class Support(NamedTuple):
+    """A graph and its connected components of at least two items.
 
-    def __init__(self, size: int, i: IntArray, j: IntArray):
-        self.size = size
-        self.i = i
-        self.j = j
-        self.indptr, self.neighbors, self.edge_number = kernels.adjacency(size, i, j)
-        self.order, self.bounds, self.component, self.place = kernels.components(
-            size, self.indptr, self.neighbors
-        )
-        self.offsets = np.concatenate([[0], np.cumsum(np.diff(self.bounds) ** 2)])
+    The blocks of the components lie one after the other in a flat array, from `offsets[c]` on.
+    """
+
+    size: int
+    i: IntArray
+    """First items of the edges, i < j."""
+    j: IntArray
+    indptr: IntArray
+    """The neighbors of item a are ``neighbors[indptr[a]:indptr[a + 1]]``."""
+    neighbors: IntArray
+    edge_number: IntArray
+    """The edge that leads to each neighbor."""
+    order: IntArray
+    """The items of component c are ``order[bounds[c]:bounds[c + 1]]``."""
+    bounds: IntArray
+    component: IntArray
+    """Of each item, -1 for one without a neighbor."""
+    place: IntArray
+    """Of each item in its component."""
+    offsets: IntArray
+
+    @classmethod
+    def of(cls, size: int, i: IntArray, j: IntArray) -> "Support":
+        """Return the graph with these edges, i < j."""
+        i, j = (np.ascontiguousarray(end, np.int64) for end in (i, j))
+        ends = np.column_stack([i, j]).ravel()
+        by_end = np.argsort(ends, kind="stable")
+        neighbors = np.column_stack([j, i]).ravel()[by_end]
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=size))])
+        order, bounds, component, place = kernels.components(size, indptr, neighbors)
+        offsets = np.concatenate([[0], np.cumsum(np.diff(bounds) ** 2)])
+        edges = by_end // 2
+        return cls(size, i, j, indptr, neighbors, edges, order, bounds, component, place, offsets)
 
     @property
     def n_edges(self) -> int:
         """Return the number of edges."""
         return len(self.i)
 
-    @cached_property
+    @property
     def keys(self) -> IntArray:
         """Return the edges as single numbers ``i * size + j``."""
         return np.asarray(self.i * self.size + self.j)
@@ -49,33 +74,24 @@ class Support:
         """Return the items of component c."""
         return np.asarray(self.order[self.bounds[c] : self.bounds[c + 1]])
 
-    def mask(self, c: int) -> BoolArray:
-        """Return where component c's block may be nonzero, the diagonal included."""
+    def block(self, flat: FloatArray, c: int) -> FloatArray:
+        """Return the block of component c in a flat array of blocks."""
+        return flat[self.offsets[c] : self.offsets[c + 1]].reshape(2 * (len(self.items(c)),))
+
+    def entries(self, c: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return rows and columns of component c's links, and their places among the neighbors."""
         items = self.items(c)
-        allowed = np.eye(len(items), dtype=bool)
-        for a, item in enumerate(items):
-            neighbors = self.neighbors[self.indptr[item] : self.indptr[item + 1]]
-            allowed[a, self.place[neighbors]] = True
-        return allowed
+        rows = np.repeat(np.arange(len(items)), np.diff(self.indptr)[items])
+        places = np.concatenate([np.arange(*self.indptr[item : item + 2]) for item in items])
+        return rows, self.place[self.neighbors[places]], places
 
 
 class SupportFit:
     """The precision on a support that maximizes ``logdet P - tr(C P)``; no penalty.
 
-    Parameters
-    ----------
-    support : Support
-        Where P may be nonzero.
-    correlations : array
-        ``C_ij`` of the support's edges; C has a unit diagonal.
-    gram : Gram
-        Gives the blocks of C, the start of the iteration.
-    start : SupportFit, optional
-        An earlier fit whose covariance is the start instead.
-    max_sweeps, tol : int, float
-        At most so many sweeps, until no covariance changes by more than `tol`.
-    definite : bool
-        Whether P must be definite. To see which edges are weak it need not.
+    C has a unit diagonal; `correlations` are its entries on the edges. Sweeps begin with the blocks
+    of C, which `gram` gives, or with the covariance of an earlier fit, `start`; they end when no
+    covariance changes by more than `tol`. P need not be `definite` to see which edges are weak.
     """
 
     def __init__(
@@ -93,7 +109,7 @@ class SupportFit:
         self.correlations = correlations
 
         self.coefficients = np.zeros(len(support.neighbors))
-        self.left_over = np.ones(support.size)
+        self.unexplained = np.ones(support.size)
         if start is None or start.support.n_edges == 0:
             self.failed = self._sweep(self._blocks_of(gram), self._every(), max_sweeps, tol)
         else:
@@ -121,9 +137,7 @@ class SupportFit:
         ``log((1 - r'^2) / (1 - r^2)) + 2 (1 - r r') / (1 - r'^2) - 2``. In a decomposable graph
         this is exact: r' = 0, and the edge is worth ``-log(1 - r^2)``.
         """
-        s = self.support
-        graph = (s.indptr, s.neighbors, s.component, s.place, s.bounds, s.offsets)
-        with_edge, scale = kernels.given_common_neighbors(s.i, s.j, *graph, self.covariance)
+        with_edge, scale = kernels.given_common_neighbors(self.support, self.covariance)
         with_edge = np.clip(with_edge, -LARGEST, LARGEST)
         return gain_of_edge(with_edge, without_edge(with_edge, self.edge_values * scale))
 
@@ -156,21 +170,16 @@ class SupportFit:
         support = self.support
         self.covariance = covariance
         failed = kernels.fit_components(
-            support.indptr,
-            support.neighbors,
+            support,
             self.correlations[support.edge_number],
-            support.order,
-            support.bounds,
-            support.place,
-            support.offsets,
             covariance,
             self.coefficients,
-            self.left_over,
+            self.unexplained,
             due,
             max_sweeps,
             tol,
         )
-        self.diagonal = 1.0 / self.left_over
+        self.diagonal = 1.0 / self.unexplained
         ends = np.repeat(self.diagonal, np.diff(support.indptr))
         self.edge_values = np.bincount(
             support.edge_number, weights=-self.coefficients * ends / 2, minlength=support.n_edges
@@ -182,19 +191,9 @@ class SupportFit:
 
     def _changed_since(self, start: "SupportFit") -> BoolArray:
         """Take over the regressions of an earlier fit; tell which items have other neighbors."""
-        new, old = self.support, start.support
         due = self._every()
-        kernels.copy_regressions(
-            new.indptr,
-            new.neighbors,
-            self.coefficients,
-            self.left_over,
-            due,
-            old.indptr,
-            old.neighbors,
-            start.coefficients,
-            start.left_over,
-        )
+        known = start.support, start.coefficients, start.unexplained
+        kernels.copy_regressions(self.support, self.coefficients, self.unexplained, due, *known)
         return due
 
     def _blocks_of(self, gram: Gram) -> FloatArray:
@@ -207,51 +206,19 @@ class SupportFit:
         support = self.support
         blocks = gram.component_blocks(support.order, support.bounds, support.offsets)
         for c in np.flatnonzero(np.diff(support.bounds) > SMALL):
-            size = support.bounds[c + 1] - support.bounds[c]
-            block = blocks[support.offsets[c] : support.offsets[c + 1]].reshape(size, size)
+            block = support.block(blocks, int(c))
             np.fill_diagonal(block, 1.0)
-            try:
-                np.linalg.cholesky(block)
-            except np.linalg.LinAlgError:
-                lowest = np.linalg.eigvalsh(block)[0]
-                share = (1.0 - LEAST_EIGENVALUE) / (1.0 - lowest)
+            if cholesky(block) is None:
+                share = (1.0 - LEAST_EIGENVALUE) / (1.0 - np.linalg.eigvalsh(block)[0])
                 block *= share
                 inside = support.component[support.i] == c
                 self.correlations = np.where(inside, share * self.correlations, self.correlations)
         return blocks
 
     def _covariance_of(self, start: "SupportFit") -> FloatArray:
-        support, old = self.support, start.support
-        covariance = np.zeros(support.offsets[-1])
-        kernels.copy_covariance(
-            support.order,
-            support.bounds,
-            support.offsets,
-            covariance,
-            old.component,
-            old.place,
-            old.bounds,
-            old.offsets,
-            start.covariance,
-        )
+        covariance = np.zeros(self.support.offsets[-1])
+        kernels.copy_covariance(self.support, covariance, start.support, start.covariance)
         return covariance
-
-    def _block(self, c: int) -> FloatArray:
-        """Return component c's precision as a dense block."""
-        block = np.diag(self.diagonal[self.support.items(c)])
-        rows, cols, entries = self._entries(c)
-        block[rows, cols] = self.edge_values[self.support.edge_number[entries]]
-        return block
-
-    def _entries(self, c: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return rows and columns of component c's entries, and their places in CSR order."""
-        support = self.support
-        items = support.items(c)
-        rows = np.repeat(np.arange(len(items)), np.diff(support.indptr)[items])
-        entries = np.concatenate(
-            [np.arange(support.indptr[item], support.indptr[item + 1]) for item in items]
-        )
-        return rows, support.place[support.neighbors[entries]], entries
 
     def _indefinite(self, known: BoolArray) -> BoolArray:
         """Tell which components' precisions fail a Cholesky factorization.
@@ -270,32 +237,24 @@ class SupportFit:
         # There can be many thousands of small ones.
         small = sizes[doubtful] <= SMALL
         failed[doubtful[small]] = kernels.indefinite_components(
-            doubtful[small],
-            support.indptr,
-            support.neighbors,
-            support.edge_number,
-            support.order,
-            support.bounds,
-            support.place,
-            self.diagonal,
-            self.edge_values,
+            doubtful[small], support, self.diagonal, self.edge_values
         )
         for c in doubtful[~small]:
-            try:
-                np.linalg.cholesky(self._block(c))
-            except np.linalg.LinAlgError:
-                failed[c] = True
+            block = np.diag(self.diagonal[support.items(c)])
+            rows, cols, places = support.entries(c)
+            block[rows, cols] = self.edge_values[support.edge_number[places]]
+            failed[c] = cholesky(block) is None
         return failed
 
     def _repair(self, c: int) -> None:
         """Replace a component's fit by a safe one: floored covariance, inverted, masked."""
         support = self.support
-        items = support.items(c)
-        block = self.covariance[support.offsets[c] : support.offsets[c + 1]]
-        block = block.reshape(len(items), len(items))
+        items, block = support.items(c), support.block(self.covariance, c)
+        rows, cols, places = support.entries(c)
         values, vectors = np.linalg.eigh((block + block.T) / 2)
-        precision = (vectors / np.maximum(values, 1e-2)) @ vectors.T
-        precision = np.where(support.mask(c), precision, 0.0)
+        whole = (vectors / np.maximum(values, 1e-2)) @ vectors.T
+        precision = np.diag(np.diag(whole))
+        precision[rows, cols] = whole[rows, cols]
         lowest = np.linalg.eigvalsh(precision)[0]
         if lowest < 1e-3:
             precision += (1e-3 - lowest) * np.eye(len(items))
@@ -303,11 +262,10 @@ class SupportFit:
         scale = 1.0 / np.sqrt(np.diag(covariance))
         block[:] = covariance * scale * scale[:, None]
         diagonal = np.diag(precision)
-        rows, cols, entries = self._entries(c)
         self.diagonal[items] = diagonal
-        self.left_over[items] = 1.0 / diagonal
-        self.coefficients[entries] = -precision[rows, cols] / diagonal[rows]
-        self.edge_values[support.edge_number[entries]] = precision[rows, cols]
+        self.unexplained[items] = 1.0 / diagonal
+        self.coefficients[places] = -precision[rows, cols] / diagonal[rows]
+        self.edge_values[support.edge_number[places]] = precision[rows, cols]
 
 
 def without_edge(correlation: FloatArray, entry: FloatArray) -> FloatArray:

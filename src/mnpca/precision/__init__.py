@@ -1,10 +1,9 @@
 """Sparse precision estimation: screening, block descent, certificate, path, choice of penalty.
 
-Block descent solves all but two kinds of problems, each of which has a method of its own. Where its
-certificate does not pass (a tiny penalty, few samples, copies of a variable) the interior-point
-method certifies components of up to 100 variables. For covariances on a device, where walking
-columns is slow, there is Newton's method; it fails on the ill-conditioned problems, which then come
-to the processor.
+Block descent is the method. Where its certificate does not pass (a tiny penalty, few samples,
+copies of a variable) the interior-point method certifies components of up to 100 variables. On a
+device, where walking columns is slow, proximal gradient steps are tried first; problems that take
+too many of them come to the processor.
 """
 
 from mnpca.precision.choice import Choice, choose_penalty, criterion_along_path

@@ -3,7 +3,7 @@
 The dual of min -logdet T + tr(S T) + |alpha o T|_1 is max logdet W + p over |W - S| <= alpha
 (equality on an unpenalized diagonal). A point with W = S + alpha sign(T) on the support of T has
 tr(S T) + |alpha o T|_1 = tr(T W), so that the gap of the pair is the sum of l - log(1 + l) over
-the eigenvalues l of T W - I. There are two ways to it:
+the eigenvalues l of T W - I. It is bounded in one of two ways:
 
 - by factors: one Cholesky factorization each for logdet T and logdet W;
 - by the product T W, which is cheaper for a sparse T. With T definite the eigenvalues are real,

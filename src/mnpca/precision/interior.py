@@ -72,7 +72,8 @@ def solve_by_interior_point(problem: Problem, goal: float) -> Point:
     S = problem.covariance / units
     np.fill_diagonal(S, 1.0)
     alpha = np.broadcast_to(problem.alpha, S.shape) / units
-    rows, columns = np.nonzero(np.triu(alpha > 0, 1))
+    np.fill_diagonal(alpha, 0.0)
+    rows, columns = np.nonzero(np.triu(alpha))
     pairs = _Pairs(S, rows, columns, alpha[rows, columns])
     inside = _first_point(S, alpha)[rows, columns]
     hessian = np.zeros((len(rows), len(rows)))
@@ -166,11 +167,8 @@ def _sparsest(
         return None
     dual, inverse_of = logdet(factor) + len(W), inverse(factor)
     for share in INSIDE:
-        zero = np.abs(W - S) < share * alpha
-        np.fill_diagonal(zero, False)
-        T = np.where(zero, 0.0, inverse_of)
-        cost = float(np.sum(S * T) + np.sum(alpha * np.abs(T)) - np.sum(np.diagonal(alpha * T)))
-        value = cost - log_determinant(T.copy())
+        T = np.where(np.abs(W - S) < share * alpha, 0.0, inverse_of)
+        value = float(np.sum(S * T) + np.sum(alpha * np.abs(T))) - log_determinant(T.copy())
         if value - dual <= goal:
             return Point(T, W, value, max(value - dual, 0.0), step)
     return None

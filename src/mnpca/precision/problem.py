@@ -66,13 +66,8 @@ class Problem:
         if len(index) == self.size:
             return self
         one_row = len(self.alpha) == 1
-        alpha = self.alpha[:, : len(index)] if one_row else _block(self.alpha, index)
-        return Problem(_block(self.covariance, index), alpha, self.diagonal[index])
-
-
-def _block(matrix: FloatArray, index: IntArray) -> FloatArray:
-    block: FloatArray = matrix.take(index, axis=0).take(index, axis=1)
-    return block
+        alpha = self.alpha[:, : len(index)] if one_row else self.alpha[np.ix_(index, index)]
+        return Problem(self.covariance[np.ix_(index, index)], alpha, self.diagonal[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +79,6 @@ class Point:
     value: float
     gap: float
     n_iter: int
-
-
-def check_tolerance(tol: float) -> float:
-    """Return tol as a float, or raise."""
-    if np.ndim(tol) != 0 or not 0 < tol < np.inf:
-        raise ValueError(f"tol must be a positive number, got {tol!r}.")
-    return float(tol)
 
 
 def make_problem(

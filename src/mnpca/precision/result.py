@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca._components import group_by_label
+from mnpca._components import blocks, group_by_label
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines.arrays import cholesky, inverse, is_foreign_array, to_numpy
 from mnpca.precision._kernels import fill_dual
 from mnpca.precision.certificate import Iterate
 from mnpca.precision.problem import Problem
-
-Block = tuple[IntArray, FloatArray]
-"""Variables of a component of two or more, and its working covariance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +49,8 @@ class PrecisionResult:
     duality_gap: float
     n_iter: int
     labels: IntArray
-    # What a warm start needs beside the precision.
-    _blocks: tuple[Block, ...] = field(default=(), repr=False)
+    # The working covariance, which a warm start needs; None where the precision is not NumPy's.
+    _working: Any = field(default=None, repr=False)
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain values, to be stored and given to `from_state`."""
@@ -64,26 +61,19 @@ class PrecisionResult:
             "duality_gap": self.duality_gap,
             "n_iter": self.n_iter,
             "labels": self.labels,
-            "blocks": list(self._blocks),
+            "working": self._working,
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> PrecisionResult:
         """Rebuild the result from its `state`; a warm start from it is the same to the bit."""
         values = dict(state)
+        working = values.pop("working")
         p = len(values["labels"])
-        blocks = tuple((index, W) for index, W in values.pop("blocks"))
-        fits = values["precision"].shape == (p, p)
-        for index, W in blocks:
-            k = len(index)
-            inside = k > 1 and index[0] >= 0 and index[-1] < p
-            fits = fits and inside and W.shape == (k, k) and bool(np.all(np.diff(index) > 0))
-        if not fits:
-            raise ValueError("the state of a precision is damaged: sizes do not agree.")
-        taken = np.concatenate([np.empty(0, np.int64), *(index for index, _ in blocks)])
-        if len(np.unique(taken)) < len(taken):
-            raise ValueError("the state of a precision is damaged: components overlap.")
-        return cls(**values, _blocks=blocks)
+        for matrix in (values["precision"], working):
+            if matrix is not None and matrix.shape != (p, p):
+                raise ValueError("the state of a precision is damaged: sizes do not agree.")
+        return cls(**values, _working=working)
 
     @cached_property
     def components(self) -> list[IntArray]:
@@ -97,40 +87,18 @@ class PrecisionResult:
             dense: FloatArray = inverse(cholesky(self.precision))
             return dense
         covariance = np.diag(1.0 / self.precision.diagonal())
-        for component in self.components:
-            if len(component) > 1:
-                block = self.precision[component][:, component].toarray()
-                covariance[np.ix_(component, component)] = inverse(cholesky(block))
+        for items, block in blocks(self.precision):
+            covariance[np.ix_(items, items)] = inverse(cholesky(block))
         return covariance
-
-    @cached_property
-    def _places(self) -> tuple[IntArray, IntArray]:
-        """Number of each variable's block, -1 for one that stands alone, and its place there."""
-        number = np.full(len(self.labels), -1)
-        place = np.zeros(len(self.labels), np.int64)
-        for c, (index, _) in enumerate(self._blocks):
-            number[index] = c
-            place[index] = np.arange(len(index))
-        return number, place
 
     def restrict(self, diagonal: FloatArray, index: IntArray) -> tuple[FloatArray, sp.csr_array]:
         """Return working covariance and precision of some variables, scaled to new variances."""
-        T = self.precision
-        T = T if len(index) == len(self.labels) else T[index][:, index]
-        numbers, places = self._places
-        number = numbers[index]
-        W: FloatArray = np.diag(1.0 / T.diagonal())
-        for c in np.unique(number[number >= 0]):
-            here = np.flatnonzero(number == c)
-            at, (variables, covariance) = places[index[here]], self._blocks[c]
-            if len(here) == len(index) == len(variables):
-                W[:] = covariance
-                break
-            W[np.ix_(here, here)] = covariance[np.ix_(at, at)]
+        T, W = self.precision, self._working
+        if len(index) < len(self.labels):
+            T, W = T[index][:, index], W[np.ix_(index, index)]
         scale = np.sqrt(diagonal / np.diagonal(W))
-        if np.any(scale != 1.0):
-            W *= scale
-            W *= scale[:, None]
+        W = W * scale
+        W *= scale[:, None]
         rows = np.repeat(scale, np.diff(T.indptr))
         columns, indptr = T.indices.astype(np.int64), T.indptr.astype(np.int64)
         return W, sp.csr_array((T.data / (rows * scale[columns]), columns, indptr), T.shape)

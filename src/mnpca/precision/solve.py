@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
 import numpy as np
@@ -16,13 +16,17 @@ from mnpca._components import group_by_label
 from mnpca._typing import IntArray
 from mnpca.engines.arrays import is_foreign_array, like, namespace, to_numpy
 from mnpca.precision.block_descent import MAX_TOTAL, ComponentSolution, solve_component
-from mnpca.precision.newton import newton
-from mnpca.precision.problem import Problem, check_tolerance, make_problem
+from mnpca.precision.certificate import Iterate
+from mnpca.precision.problem import Problem, make_problem
+from mnpca.precision.proximal import proximal_gradient
 from mnpca.precision.result import PrecisionResult, start_from
+
+Start: TypeAlias = Callable[[Problem, IntArray], Iterate]
+"""Returns the first iterate for some variables of a problem."""
 
 # Components at least this large are worth a thread of their own.
 LARGE = 200
-# Without a component above this size, the processor solves a problem of other memory.
+# Problems in other memory without a component above this size are solved by the processor.
 SMALL = 200
 # A component below this size is solved as quickly from scratch as from an earlier result.
 SMALLEST_WARM = 60
@@ -58,7 +62,7 @@ def sparse_precision(
     max_iter : int, default=1000
         Sweeps over the columns of a connected component of at most 100 variables before dearer
         second-order steps take over; the tolerance is the same. An array of torch or CuPy with
-        a component of more than 200 variables takes second-order steps from the start.
+        a component of more than 200 variables takes gradient steps of the whole matrix instead.
 
     Returns
     -------
@@ -147,7 +151,8 @@ def solve_along(
 
     Each is started on the line through the two before, as a function of the penalty.
     """
-    tol = check_tolerance(tol)
+    if np.ndim(tol) != 0 or not 0 < tol < np.inf:
+        raise ValueError(f"tol must be a positive number, got {tol!r}.")
     # Penalties and results so far, the last two of them.
     known: list[float] = []
     found: list[PrecisionResult] = []
@@ -158,22 +163,23 @@ def solve_along(
         problem, labels = make_problem(S, alpha, penalize_diagonal, labels)
         S = problem.covariance
         last = found[-1] if found else init
-        _check_start(last, problem)
+        start: Start | None = None
+        if last is not None:
+            _check_start(last, problem)
+            start = partial(start_from, last=last)
+            if len(found) == 2 and known[0] != known[1]:
+                t = (alpha - known[1]) / (known[1] - known[0])
+                start = partial(start_from, last=last, before=found[0], t=t)
         if is_foreign_array(S):
             result = _solve_foreign(problem, labels, tol, last, max_iter)
         else:
-            before, t = None, 0.0
-            if len(found) == 2 and known[0] != known[1]:
-                before, t = found[0], (alpha - known[1]) / (known[1] - known[0])
-            result = _solve_components(problem, labels, tol, last, before, t, max_iter)
+            result = _solve_components(problem, labels, tol, start, max_iter)
         yield result
         known, found = [*known[-1:], alpha], [*found[-1:], result]
 
 
-def _check_start(init: PrecisionResult | None, problem: Problem) -> None:
+def _check_start(init: PrecisionResult, problem: Problem) -> None:
     """Raise unless init fits the problem."""
-    if init is None:
-        return
     if is_foreign_array(init.precision) != is_foreign_array(problem.covariance):
         raise ValueError("init lives in other memory than S; pass a result for the same kind of S.")
     p = init.precision.shape[0]
@@ -182,15 +188,9 @@ def _check_start(init: PrecisionResult | None, problem: Problem) -> None:
 
 
 def _solve_components(
-    problem: Problem,
-    labels: IntArray,
-    tol: float,
-    last: PrecisionResult | None,
-    before: PrecisionResult | None,
-    t: float,
-    max_iter: int,
+    problem: Problem, labels: IntArray, tol: float, start: Start | None, max_iter: int
 ) -> PrecisionResult:
-    """Solve a problem by connected component, from earlier results if there are any."""
+    """Solve a problem by connected component, each from a start if there is one."""
     linked = np.bincount(labels) > 1
     variables = np.flatnonzero(linked[labels])
     number = (np.cumsum(linked) - 1)[labels[variables]]
@@ -199,8 +199,8 @@ def _solve_components(
     def solve(index: IntArray) -> ComponentSolution:
         part = problem.restrict(index)
         warm = None
-        if last is not None and len(index) >= SMALLEST_WARM:
-            warm = partial(start_from, part, index, last, before, t)
+        if start is not None and len(index) >= SMALLEST_WARM:
+            warm = partial(start, part, index)
         return solve_component(part, tol, max_iter, warm)
 
     n_large = sum(len(index) >= LARGE for index in components)
@@ -211,14 +211,20 @@ def _solve_components(
             solutions = list(pool.map(solve, components))
     else:
         solutions = [solve(index) for index in components]
+    working = np.zeros_like(problem.covariance)
+    np.fill_diagonal(working, problem.diagonal)
     alone = np.ones(problem.size, dtype=bool)
     rows, columns, entries = [], [], []
     for index, solution in zip(components, solutions, strict=True):
-        T = solution.certificate.precision
+        T, W = solution.certificate.precision, solution.iterate.W
         rows.append(index[T.rows])
         columns.append(index[T.columns])
         entries.append(T.values)
         alone[index] = False
+        if len(index) == problem.size:
+            working = W
+        else:
+            working[np.ix_(index, index)] = W
     places, diagonal = np.flatnonzero(alone), problem.diagonal[alone]
     coordinates = (np.concatenate([*rows, places]), np.concatenate([*columns, places]))
     values = np.concatenate([*entries, 1.0 / diagonal])
@@ -229,10 +235,7 @@ def _solve_components(
         duality_gap=float(sum(proof.gap for proof in proofs)),
         n_iter=max((solution.n_iter for solution in solutions), default=0),
         labels=labels,
-        _blocks=tuple(
-            (index, solution.iterate.W)
-            for index, solution in zip(components, solutions, strict=True)
-        ),
+        _working=working,
     )
 
 
@@ -241,8 +244,8 @@ def _solve_foreign(
 ) -> PrecisionResult:
     """Solve a problem of another library's arrays where they live.
 
-    The processor and its compiled kernels solve it where all components are small, and where
-    Newton's method fails.
+    The processor and its compiled kernels solve it where all components are small, and where the
+    proximal gradient steps do not reach the tolerance.
     """
     S = problem.covariance
     if np.bincount(labels).max() > SMALL:
@@ -251,10 +254,10 @@ def _solve_foreign(
             xp, label = namespace(S), like(labels, S)
             together = label[:, None] == label[None, :]
             start = xp.where(together, init.precision, xp.zeros_like(S))
-        point = newton(problem, tol * problem.size, start)
+        point = proximal_gradient(problem, tol * problem.size, start)
         if point.gap <= tol * problem.size:
             return PrecisionResult(point.T, point.value, point.gap, point.n_iter, labels)
     arrays = (problem.covariance, problem.alpha, problem.diagonal)
     here = Problem(*(np.array(to_numpy(array), order="C") for array in arrays))
-    result = _solve_components(here, labels, tol, None, None, 0.0, max_iter)
-    return replace(result, precision=like(result.precision.toarray(), S), _blocks=())
+    result = _solve_components(here, labels, tol, None, max_iter)
+    return replace(result, precision=like(result.precision.toarray(), S), _working=None)

@@ -15,7 +15,7 @@ from mnpca.model.low_rank import LowRank
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty, absolute_sum, best_gauge, misfit, objective
 from mnpca.model.sparse import logdet, side_by_side, tile
-from mnpca.model.sparse_data import SparseLess, col_gram, row_gram
+from mnpca.model.sparse_data import SparseMinusLowRank, col_gram, row_gram
 from mnpca.precision import NotCertifiedError, PrecisionResult, sparse_precision
 
 LowRankStep: TypeAlias = Literal["als", "closed"]
@@ -190,7 +190,7 @@ def exact_shares(data: FloatArray, iterate: Iterate, penalty: Penalty) -> Shares
     Empty where nothing can grow without end: the diagonal has its penalty, or data are sparse and
     their residual is never formed.
     """
-    if penalty.diagonal or isinstance(data, SparseLess):
+    if penalty.diagonal or isinstance(data, SparseMinusLowRank):
         return {}
     residual = data - iterate.signal.dense()
     shares = {}

@@ -15,8 +15,8 @@ from mnpca.model.gpca import Gpca, identify
 from mnpca.model.metric import Metric
 from mnpca.model.objective import Penalty
 from mnpca.model.sparse import normalize_gauge, tile
-from mnpca.model.sparse_data import SparseLess
-from mnpca.noise.scales import row_col_scales
+from mnpca.model.sparse_data import SparseMinusLowRank
+from mnpca.noise.estimate import row_col_scales
 from mnpca.solvers.likelihood.blocks import (
     Iterate,
     LowRankStep,
@@ -143,7 +143,7 @@ def begin(
     identity = _diagonal(np.ones(n // n_matrices), data), _diagonal(np.ones(p), data)
     if start == "svd":
         return Iterate(closed_form(data, rank), *identity)
-    if isinstance(data, SparseLess):
+    if isinstance(data, SparseMinusLowRank):
         engine = engine_for(data.matrix).standardized(data.right[:, 0], np.ones(p))
     else:
         engine = engine_for(data)

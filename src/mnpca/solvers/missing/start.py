@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray
-from mnpca.noise.scales import geometric_mean
+from mnpca.noise.estimate import geometric_mean
 from mnpca.solvers.missing.incomplete import Incomplete
 from mnpca.solvers.mnpca.fit import MNPCAFit, fit_mnpca
 from mnpca.solvers.mnpca.low_rank_step import Center, signal_under_variances

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from mnpca._typing import BoolArray, FloatArray
-from mnpca.noise.scales import geometric_mean
+from mnpca.noise.estimate import geometric_mean
 from mnpca.solvers.mnpca.low_rank_step import signal_under_variances
 
 #: An entry further from the signal than this many robust standard deviations is an outlier.

@@ -8,9 +8,8 @@ import numpy as np
 from mnpca._typing import FloatArray
 from mnpca.engines.gram import FactorGram
 from mnpca.noise.axis_precision import AxisPrecision
-from mnpca.noise.estimate import noise_from_gram
+from mnpca.noise.estimate import geometric_mean, noise_from_gram
 from mnpca.noise.graph import Candidates
-from mnpca.noise.scales import geometric_mean
 from mnpca.solvers.tensor.tucker import Map, Tucker, along, by_size, mapped, unfold, weighted
 
 AxisNoise: TypeAlias = Literal["unit", "identity", "diagonal", "graph"]

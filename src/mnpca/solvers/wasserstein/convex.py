@@ -25,7 +25,7 @@ from mnpca.engines.arrays import (
     namespace,
 )
 from mnpca.model.wasserstein import relaxed, spectrum, tall_gradient, wide_gradient
-from mnpca.noise.scales import row_col_scales
+from mnpca.noise.estimate import row_col_scales
 from mnpca.solvers.progress import Progress, Report, State, pack, silent, unpack
 from mnpca.solvers.wasserstein.pair import Matrices, Pair, WassersteinFit, each, exact_fit
 
