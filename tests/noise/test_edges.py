@@ -8,6 +8,7 @@ from scipy import stats
 from mnpca.datasets import chain_precision
 from mnpca.engines.gram import FactorGram
 from mnpca.noise import edges as module
+from mnpca.noise import pair_classes
 from mnpca.noise.edges import (
     EdgeTests,
     can_test,
@@ -17,6 +18,8 @@ from mnpca.noise.edges import (
     score_spread,
     statistic,
 )
+from mnpca.noise.graph import largest_component
+from mnpca.noise.pair_classes import multiplicity
 
 
 def draws(precision, m, seed):
@@ -68,18 +71,24 @@ def test_p_values_of_pairs_beside_a_network_are_uniform():
     assert stats.kstest(np.concatenate(p), "uniform").pvalue > 0.01
 
 
-def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypatch):
+def test_the_class_of_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypatch):
     """Half of the chain is not known, so correlations mislead; p-values stay nearly uniform."""
-    monkeypatch.setattr(module, "FAVOR", 2.0)  # for more pairs
+    classes = []
+
+    def noted(each, counts):
+        classes.append(each)
+        np.testing.assert_array_equal(np.bincount(each, minlength=4), counts)
+        return multiplicity(each, counts)
+
+    monkeypatch.setattr(module, "multiplicity", noted)
     truth = chain_precision(60, 0.6)
     known = every_other_edge(60)
     p, edges = [], []
     for seed in range(40):
         tests = scored(truth, 200, seed, known)
-        assert np.sum(tests.favored) == tests.n_favored
         edge = tests.second - tests.first == 1
-        p.append(tests.p[tests.favored & ~edge])
-        edges.append(np.mean(tests.favored[edge]))
+        p.append(tests.p[(classes[-1] > 0) & ~edge])
+        edges.append(np.mean(classes[-1][edge] > 0))
     p = np.concatenate(p)
     assert len(p) > 800
     # Kolmogorov's distance; it is .39 where the plain correlations choose.
@@ -87,42 +96,72 @@ def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypa
     assert np.mean(edges) > 0.9
 
 
-def test_favored_pairs_have_a_third_of_the_expected_errors():
-    p = np.array([1e-6, 1e-3, 1e-3, 0.5])
-    z = stats.norm.isf(p / 2)
+def test_classes_share_the_expected_errors():
+    classes, counts = np.array([0, 1, 0, 1, 3]), np.array([4900, 0, 0, 8])
+    each = multiplicity(classes, counts)
+    # Two pairs of class 1 are listed though none was counted; class 2 is empty and has no share.
+    np.testing.assert_allclose(each, [9800, 8, 9800, 8, 32])
+    p = np.array([1e-6, 1e-3, 0.5, 0.5, 0.5])
     tests = EdgeTests(
         n_items=100,
         n_observations=1e8,
-        first=np.zeros(4, int),
-        second=np.arange(1, 5),
-        partial_correlation=z / 1e4,
+        first=np.zeros(5, int),
+        second=np.arange(1, 6),
+        partial_correlation=stats.norm.isf(p / 2) / 1e4,
         noise_share=np.ones(100),
-        observations=np.full(4, 1e8),
+        observations=np.full(5, 1e8),
         level=1.0,
-        favored=np.array([False, True, False, True]),
-        n_favored=10,
+        multiplicity=each,
     )
-    # One error among the favored counts three, one among the 4940 others one and a half.
-    lists = [1e-6 * 4940 * 1.5, 1e-3 * 10 * 3 / 2]
-    np.testing.assert_allclose(tests.q, [*lists, 1.0, 1.0], rtol=1e-4)
+    np.testing.assert_allclose(tests.q, [9.8e-3 / 2, 9.8e-3 / 2, 1.0, 1.0, 1.0], rtol=1e-4)
 
 
-def test_pairs_without_neighbors_are_not_favored():
+def test_no_pair_is_listed_at_a_rate_below_its_p_value():
+    tests = EdgeTests(
+        n_items=4,
+        n_observations=50.0,
+        first=np.array([0, 1]),
+        second=np.array([1, 2]),
+        partial_correlation=np.array([0.9, 0.1]),
+        noise_share=np.ones(4),
+        observations=np.full(2, 50.0),
+        level=1.0,
+        multiplicity=np.array([6.0, 1.0]),
+    )
+    assert tests.q[0] < 1e-6
+    assert tests.q[1] == tests.p[1] > 0.4
+
+
+def test_pairs_without_neighbors_are_in_one_class():
     tests = scored(sp.eye_array(50), 100, 0)
-    assert tests.n_favored == 0
-    assert not tests.favored.any()
+    np.testing.assert_array_equal(tests.multiplicity, 1225)
 
 
-def test_favored_pairs_of_many_items_are_counted_at_some(monkeypatch):
+def test_classes_of_many_items_are_counted_at_some(monkeypatch):
     truth = chain_precision(120, 0.6)
     everything = scored(truth, 100, 0)
-    monkeypatch.setattr(module, "COUNTED_ITEMS", 40)
+    monkeypatch.setattr(pair_classes, "COUNTED_ITEMS", 40)
     some = scored(truth, 100, 0)
-    assert some.n_favored == pytest.approx(everything.n_favored, rel=0.3)
-    # What is listed in any case is favored as before.
-    chosen = keys(some, some.favored)
-    assert chosen <= keys(everything, everything.favored)
-    assert len(chosen) > 100
+    np.testing.assert_array_equal(some.keys, everything.keys)
+    sizes = [np.unique(tests.multiplicity) for tests in (some, everything)]
+    np.testing.assert_allclose(*sizes, rtol=0.3)
+
+
+def test_added_edges_do_not_link_too_many_items(monkeypatch):
+    """The refit holds a dense array for every component."""
+    sizes = []
+
+    def noted(pairs, size):
+        sizes.append(largest_component(pairs, size))
+        return sizes[-1]
+
+    monkeypatch.setattr(module, "largest_component", noted)
+    scored(chain_precision(200, 0.6), 300, 0, sp.eye_array(200))
+    assert max(sizes) > 50
+    monkeypatch.setattr(module, "LARGEST_COMPONENT", 20)
+    tests = scored(chain_precision(200, 0.6), 300, 0, sp.eye_array(200))
+    assert 1 < sizes[-1] <= 20
+    assert np.sum(tests.q <= 0.05) > 150
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2])
@@ -137,7 +176,7 @@ def test_the_false_discovery_rate_is_kept(rate):
         right = tests.second - tests.first == 1
         proportions.append(np.mean(~right[found]))
         recalls.append(np.sum(right & found) / 59)
-    # Hardly any of the favored pairs has no edge, so the list is better than its rate.
+    # Hardly any of the pairs of upper classes has no edge, so the list is better than its rate.
     assert np.mean(proportions) < rate
     assert np.mean(recalls) > 0.95
 
@@ -354,7 +393,9 @@ def test_a_lost_edge_is_found():
     differences = compare_tests(scored(truth, 300, 0), scored(np.eye(30), 300, 1))
     found = differences.q <= 0.05
     assert keys(differences, found) == {(4, 9)}
-    assert differences.difference[found][0] == pytest.approx(-0.5, abs=0.15)
+    assert np.subtract(*differences.partial_correlations[::-1])[found][0] == pytest.approx(
+        -0.5, abs=0.15
+    )
 
 
 def test_a_pair_that_one_network_does_not_list_is_taken_at_its_nearest():
@@ -362,7 +403,7 @@ def test_a_pair_that_one_network_does_not_list_is_taken_at_its_nearest():
         one = np.array([0]), np.array([1]), np.array([value])
         pair = one if level == 1.0 else tuple(each[:0] for each in one)
         many = np.full(len(pair[0]), 100.0)
-        return EdgeTests(3, 100.0, *pair, np.ones(3), many, level, pair[0] > 0, 0)
+        return EdgeTests(3, 100.0, *pair, np.ones(3), many, level, 3 * np.ones(len(many)))
 
     known, unknown = listed(0.5, 1.0), listed(0.0, 0.05)
     differences = compare_tests(known, unknown)

@@ -26,7 +26,13 @@ def stored(tests: EdgeTests) -> dict[str, Any]:
 
 def restored(values: dict[str, Any]) -> EdgeTests:
     """Return the edge tests that `stored` was given."""
-    return EdgeTests(**{name: _retyped(value, "i8", "f8") for name, value in values.items()})
+    values = {name: _retyped(value, "i8", "f8") for name, value in values.items()}
+    if "favored" in values:  # files of 0.1 before its release: two classes of pairs
+        favored, count = values.pop("favored"), values.pop("n_favored")
+        rest = values["n_items"] * (values["n_items"] - 1) // 2 - count
+        share = 1.5 if count else 1.0
+        values["multiplicity"] = np.where(favored, 3.0 * count, share * rest)
+    return EdgeTests(**values)
 
 
 def _retyped(value: Any, integers: str, floats: str) -> Any:
@@ -128,30 +134,6 @@ def precision_edges(precision: Any) -> tuple[IntArray, IntArray, FloatArray, Flo
     return first, second, upper.data, -upper.data / (scale[first] * scale[second])
 
 
-def noise_graph(model: Any, side: Any, *, fdr: float | None = None) -> Any:
-    """Return a network as a networkx graph: the fit's or, with `fdr`, the one of tested edges.
-
-    Nodes are positions, names are attributes: names in data may repeat.
-    """
-    import networkx as nx
-
-    if fdr is None:
-        first, second, entries, correlations = precision_edges(side_precision(model, side))
-        values = {"precision": entries, "partial_correlation": correlations}
-        graph = nx.Graph()
-    else:
-        table = edge_table(model, side, fdr)
-        first, second = np.asarray(table["node_1"]), np.asarray(table["node_2"])
-        values = {name: np.asarray(table[name]) for name in TESTED_VALUES}
-        graph = nx.Graph(fdr=float(fdr))
-    for node, name in enumerate(item_names(model, side)):
-        graph.add_node(node, name=name)
-    columns = [column.tolist() for column in (first, second, *values.values())]
-    for i, j, *row in zip(*columns, strict=True):
-        graph.add_edge(i, j, **dict(zip(values, row, strict=True)))
-    return graph
-
-
 class NetworksMixin:
     """Adds the networks of the noise as graphs to an estimator."""
 
@@ -173,7 +155,23 @@ class NetworksMixin:
             none). Edges carry ``precision`` and ``partial_correlation``; with `fdr` the values
             that `edges` lists.
         """
-        return noise_graph(self, side, fdr=fdr)
+        import networkx as nx
+
+        graph = nx.Graph() if fdr is None else nx.Graph(fdr=check_rate(fdr))
+        # Nodes are positions, names are attributes: names in data may repeat.
+        for node, name in enumerate(item_names(self, side)):
+            graph.add_node(node, name=name)
+        if fdr is None:
+            first, second, *columns = precision_edges(side_precision(self, side))
+            names: tuple[str, ...] = ("precision", "partial_correlation")
+        else:
+            table, names = edge_table(self, side, fdr), TESTED_VALUES
+            first, second, *columns = (
+                np.asarray(table[name]) for name in ("node_1", "node_2", *names)
+            )
+        for i, j, *row in zip(first.tolist(), second.tolist(), *columns, strict=True):
+            graph.add_edge(i, j, **dict(zip(names, map(float, row), strict=True)))
+        return graph
 
 
 class EdgesMixin:
@@ -198,9 +196,8 @@ class EdgesMixin:
             A row per edge, the surest first: ``name_1``, ``name_2``; ``node_1``, ``node_2``, the
             positions; ``partial_correlation``, de-biased, with its ``standard_error``; ``z``,
             standard normal without an edge; ``p``; ``q``, the smallest `fdr` that lists the
-            edge. A third of the errors is kept for the pairs whose plain correlation speaks
-            for an edge too, so their q is smaller than that of others with the same p. A NumPy
-            record array with these fields where pandas is not installed.
+            edge. It is smaller, of edges with the same p, where the plain correlation speaks for
+            an edge too. A NumPy record array with these fields where pandas is not installed.
         """
         return edge_table(self, side, fdr)
 
@@ -325,14 +322,13 @@ def compare_edges(model_a: Any, model_b: Any, side: str = "columns", *, fdr: flo
                 f"No pair of {side} was tested in {name}, because its noise has no network. Fit it "
                 'with noise="graph".'
             )
-    differences = compare_tests(one, other)
-    kept = np.flatnonzero(differences.q <= fdr)
-    kept = kept[np.argsort(-np.abs(differences.z[kept]), kind="stable")]
-    correlations = zip("ab", differences.partial_correlations, strict=True)
-    values = {f"partial_correlation_{name}": value[kept] for name, value in correlations}
-    for name in ("difference", "standard_error", "z", "p", "q"):
-        values[name] = getattr(differences, name)[kept]
-    return _table(model_a, side, differences.first[kept], differences.second[kept], values)
+    found = compare_tests(one, other)
+    kept = np.flatnonzero(found.q <= fdr)
+    kept = kept[np.argsort(-np.abs(found.z[kept]), kind="stable")]
+    a, b = (value[kept] for value in found.partial_correlations)
+    values = {"partial_correlation_a": a, "partial_correlation_b": b, "difference": b - a}
+    values |= {name: getattr(found, name)[kept] for name in TESTED_VALUES[1:]}
+    return _table(model_a, side, found.first[kept], found.second[kept], values)
 
 
 def _same_model(model: Any) -> Any:

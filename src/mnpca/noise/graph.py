@@ -266,13 +266,14 @@ def _in_order(pairs: Pairs, size: int) -> Pairs:
 def _limited(pairs: Pairs, size: int, partners: int) -> Pairs:
     """Keep the strongest partners of every item: so many, or half, until components are small."""
     pairs = limit_degree(pairs, size, partners)
-    while partners > 1 and _largest_component(pairs, size) > LARGEST_COMPONENT:
+    while partners > 1 and largest_component(pairs, size) > LARGEST_COMPONENT:
         partners //= 2
         pairs = limit_degree(pairs, size, partners)
     return pairs
 
 
-def _largest_component(pairs: Pairs, size: int) -> int:
+def largest_component(pairs: Pairs, size: int) -> int:
+    """Return the number of items of the largest connected component."""
     links = sp.csr_array((np.ones(len(pairs.i)), (pairs.i, pairs.j)), shape=(size, size))
     return int(np.bincount(label_components(links)).max())
 
