@@ -8,7 +8,7 @@ from scipy import stats
 from mnpca.datasets import chain_precision
 from mnpca.engines.gram import FactorGram
 from mnpca.noise import edges as module
-from mnpca.noise import pair_classes
+from mnpca.noise import favored
 from mnpca.noise.edges import (
     EdgeTests,
     can_test,
@@ -19,7 +19,6 @@ from mnpca.noise.edges import (
     statistic,
 )
 from mnpca.noise.graph import largest_component
-from mnpca.noise.pair_classes import multiplicity
 
 
 def draws(precision, m, seed):
@@ -71,24 +70,18 @@ def test_p_values_of_pairs_beside_a_network_are_uniform():
     assert stats.kstest(np.concatenate(p), "uniform").pvalue > 0.01
 
 
-def test_the_class_of_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypatch):
+def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypatch):
     """Half of the chain is not known, so correlations mislead; p-values stay nearly uniform."""
-    classes = []
-
-    def noted(each, counts):
-        classes.append(each)
-        np.testing.assert_array_equal(np.bincount(each, minlength=4), counts)
-        return multiplicity(each, counts)
-
-    monkeypatch.setattr(module, "multiplicity", noted)
+    monkeypatch.setattr(favored, "FAVOR", 2.0)  # for more pairs
     truth = chain_precision(60, 0.6)
     known = every_other_edge(60)
     p, edges = [], []
     for seed in range(40):
         tests = scored(truth, 200, seed, known)
+        assert np.sum(tests.favored) == tests.n_favored
         edge = tests.second - tests.first == 1
-        p.append(tests.p[(classes[-1] > 0) & ~edge])
-        edges.append(np.mean(classes[-1][edge] > 0))
+        p.append(tests.p[tests.favored & ~edge])
+        edges.append(np.mean(tests.favored[edge]))
     p = np.concatenate(p)
     assert len(p) > 800
     # Kolmogorov's distance; it is .39 where the plain correlations choose.
@@ -96,55 +89,60 @@ def test_the_class_of_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeyp
     assert np.mean(edges) > 0.9
 
 
-def test_classes_share_the_expected_errors():
-    classes, counts = np.array([0, 1, 0, 1, 3]), np.array([4900, 0, 0, 8])
-    each = multiplicity(classes, counts)
-    # Two pairs of class 1 are listed though none was counted; class 2 is empty and has no share.
-    np.testing.assert_allclose(each, [9800, 8, 9800, 8, 32])
-    p = np.array([1e-6, 1e-3, 0.5, 0.5, 0.5])
+def test_favored_pairs_have_a_third_of_the_expected_errors():
+    p = np.array([1e-6, 1e-3, 1e-3, 0.5])
+    z = stats.norm.isf(p / 2)
     tests = EdgeTests(
         n_items=100,
         n_observations=1e8,
-        first=np.zeros(5, int),
-        second=np.arange(1, 6),
-        partial_correlation=stats.norm.isf(p / 2) / 1e4,
+        first=np.zeros(4, int),
+        second=np.arange(1, 5),
+        partial_correlation=z / 1e4,
         noise_share=np.ones(100),
-        observations=np.full(5, 1e8),
+        observations=np.full(4, 1e8),
         level=1.0,
-        multiplicity=each,
+        favored=np.array([False, True, False, True]),
+        n_favored=10,
     )
-    np.testing.assert_allclose(tests.q, [9.8e-3 / 2, 9.8e-3 / 2, 1.0, 1.0, 1.0], rtol=1e-4)
+    # One error among the favored counts three, one among the 4940 others one and a half.
+    lists = [1e-6 * 4940 * 1.5, 1e-3 * 10 * 3 / 2]
+    np.testing.assert_allclose(tests.q, [*lists, 1.0, 1.0], rtol=1e-4)
+
+
+def test_pairs_without_neighbors_are_not_favored():
+    tests = scored(sp.eye_array(50), 100, 0)
+    assert tests.n_favored == 0
+    assert not tests.favored.any()
+
+
+def test_favored_pairs_of_many_items_are_counted_at_some(monkeypatch):
+    truth = chain_precision(120, 0.6)
+    everything = scored(truth, 100, 0)
+    monkeypatch.setattr(favored, "COUNTED", 40 * 120)
+    some = scored(truth, 100, 0)
+    assert some.n_favored == pytest.approx(everything.n_favored, rel=0.3)
+    # What is listed in any case is favored as before.
+    chosen = keys(some, some.favored)
+    assert chosen <= keys(everything, everything.favored)
+    assert len(chosen) > 100
 
 
 def test_no_pair_is_listed_at_a_rate_below_its_p_value():
     tests = EdgeTests(
-        n_items=4,
+        n_items=10,
         n_observations=50.0,
-        first=np.array([0, 1]),
-        second=np.array([1, 2]),
-        partial_correlation=np.array([0.9, 0.1]),
-        noise_share=np.ones(4),
-        observations=np.full(2, 50.0),
+        first=np.zeros(5, int),
+        second=np.arange(1, 6),
+        partial_correlation=np.array([0.9, 0.9, 0.9, 0.9, 0.1]),
+        noise_share=np.ones(10),
+        observations=np.full(5, 50.0),
         level=1.0,
-        multiplicity=np.array([6.0, 1.0]),
+        favored=np.arange(5) == 4,
+        n_favored=1,
     )
-    assert tests.q[0] < 1e-6
-    assert tests.q[1] == tests.p[1] > 0.4
-
-
-def test_pairs_without_neighbors_are_in_one_class():
-    tests = scored(sp.eye_array(50), 100, 0)
-    np.testing.assert_array_equal(tests.multiplicity, 1225)
-
-
-def test_classes_of_many_items_are_counted_at_some(monkeypatch):
-    truth = chain_precision(120, 0.6)
-    everything = scored(truth, 100, 0)
-    monkeypatch.setattr(pair_classes, "COUNTED_ITEMS", 40)
-    some = scored(truth, 100, 0)
-    np.testing.assert_array_equal(some.keys, everything.keys)
-    sizes = [np.unique(tests.multiplicity) for tests in (some, everything)]
-    np.testing.assert_allclose(*sizes, rtol=0.3)
+    assert (tests.q[:4] < 1e-6).all()
+    # Expected are 3 p favored errors, among five edges.
+    assert tests.q[4] == tests.p[4] > 0.4
 
 
 def test_added_edges_do_not_link_too_many_items(monkeypatch):
@@ -176,7 +174,7 @@ def test_the_false_discovery_rate_is_kept(rate):
         right = tests.second - tests.first == 1
         proportions.append(np.mean(~right[found]))
         recalls.append(np.sum(right & found) / 59)
-    # Hardly any of the pairs of upper classes has no edge, so the list is better than its rate.
+    # Hardly any of the favored pairs has no edge, so the list is better than its rate.
     assert np.mean(proportions) < rate
     assert np.mean(recalls) > 0.95
 
@@ -403,7 +401,7 @@ def test_a_pair_that_one_network_does_not_list_is_taken_at_its_nearest():
         one = np.array([0]), np.array([1]), np.array([value])
         pair = one if level == 1.0 else tuple(each[:0] for each in one)
         many = np.full(len(pair[0]), 100.0)
-        return EdgeTests(3, 100.0, *pair, np.ones(3), many, level, 3 * np.ones(len(many)))
+        return EdgeTests(3, 100.0, *pair, np.ones(3), many, level, pair[0] > 0, 0)
 
     known, unknown = listed(0.5, 1.0), listed(0.0, 0.05)
     differences = compare_tests(known, unknown)

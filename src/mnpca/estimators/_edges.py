@@ -26,13 +26,7 @@ def stored(tests: EdgeTests) -> dict[str, Any]:
 
 def restored(values: dict[str, Any]) -> EdgeTests:
     """Return the edge tests that `stored` was given."""
-    values = {name: _retyped(value, "i8", "f8") for name, value in values.items()}
-    if "favored" in values:  # files of 0.1 before its release: two classes of pairs
-        favored, count = values.pop("favored"), values.pop("n_favored")
-        rest = values["n_items"] * (values["n_items"] - 1) // 2 - count
-        share = 1.5 if count else 1.0
-        values["multiplicity"] = np.where(favored, 3.0 * count, share * rest)
-    return EdgeTests(**values)
+    return EdgeTests(**{name: _retyped(value, "i8", "f8") for name, value in values.items()})
 
 
 def _retyped(value: Any, integers: str, floats: str) -> Any:
