@@ -29,7 +29,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import joblib
 import numpy as np
 import scipy.sparse as sp
-from accuracy import chains, paper, sparse_network
+from accuracy import chains, paper
 from joblib import Parallel, delayed
 from scipy.special import ndtri
 from scipy.stats import kstest
@@ -306,9 +306,11 @@ def print_stocks(file):
 def print_many(n, m=100):
     """Print time and largest memory of the tests of n rows with m columns, beside their network."""
     noise_edges.LISTED = LISTED
-    precision = sparse_network(n, 2000)
-    residual = np.random.default_rng(2000).standard_normal((n, m), dtype=np.float32)
-    residual = color_rows(precision, residual).astype(np.float32)
+    block = random_sparse_precision(100, 0.03, 64.0, np.random.RandomState(2000))
+    precision = sp.csr_array(sp.block_diag([block] * (n // 100)))
+    white = np.random.default_rng(2000).standard_normal((n // 100, 100, m), dtype=np.float32)
+    root = np.linalg.cholesky(np.linalg.inv(block.toarray())).astype(np.float32)
+    residual = (root @ white).reshape(n, m)
     before, began = _largest_memory(), time.process_time()
     tests = score_edges(residual, np.zeros((n, 0), np.float32), precision, m)
     seconds = time.process_time() - began

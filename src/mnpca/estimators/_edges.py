@@ -106,11 +106,17 @@ def check_rate(fdr: Any) -> float:
 
 def edge_table(model: Any, side: Any, fdr: float, **more: FloatArray) -> Any:
     """Return the edges with the given false discovery rate, see `edges`, and more columns."""
-    tests, fdr = side_tests(model, side), check_rate(fdr)
-    kept = np.flatnonzero(tests.q <= fdr)
-    kept = kept[np.lexsort((tests.first[kept], -np.abs(tests.z[kept]), tests.q[kept]))]
+    tests = side_tests(model, side)
+    kept = _surest(tests, fdr)
     values = {name: getattr(tests, name)[kept] for name in TESTED_VALUES}
     return _table(model, side, tests.first[kept], tests.second[kept], values | more)
+
+
+def _surest(tests: EdgeTests, fdr: float) -> IntArray:
+    """Return the places of the edges with the given false discovery rate, the surest first."""
+    kept = np.flatnonzero(tests.q <= check_rate(fdr))
+    order = np.lexsort((tests.first[kept], -np.abs(tests.z[kept]), tests.q[kept]))
+    return np.asarray(kept[order])
 
 
 def precision_edges(precision: Any) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
@@ -244,7 +250,7 @@ def edge_stability(
     >>> bool(table["stability"].between(0, 1).all())
     True
     """
-    tests = side_tests(model, side)
+    side, tests = _named(model, side), side_tests(model, side)
     if not (isinstance(n_splits, Integral) and n_splits >= 1):
         raise ValueError(f"n_splits must be a whole number, at least 1, got {n_splits!r}.")
     X = np.asarray(X)
@@ -256,16 +262,12 @@ def edge_stability(
     report = callback or silent
     rng = np.random.default_rng(seed)
     axis = 0 if side == "columns" else 1
-
-    def listed(fitted: Any) -> IntArray:
-        table = edge_table(fitted, side, fdr)
-        return np.asarray(table["node_1"]) * tests.n_items + np.asarray(table["node_2"])
-
-    keys = listed(model)
+    keys = tests.keys[_surest(tests, fdr)]
     counts = np.zeros(len(keys))
     for split in range(n_splits):
         half = np.sort(rng.permutation(X.shape[axis])[: X.shape[axis] // 2])
-        found = listed(_same_model(model).fit(np.take(X, half, axis=axis)))
+        other = side_tests(_same_model(model).fit(np.take(X, half, axis=axis)), side)
+        found = other.keys[_surest(other, fdr)]
         counts += np.isin(keys, found)
         report(Progress("half-samples", split + 1, float(len(found)), dict))
     return edge_table(model, side, fdr, stability=counts / n_splits)
