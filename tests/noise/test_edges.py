@@ -89,21 +89,17 @@ def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypa
     assert np.mean(edges) > 0.9
 
 
+def listed_at_item_0(values, m, n_items, favored, n_favored):
+    """Return tests of the first item with the next ones."""
+    first, second = np.zeros(len(values), int), np.arange(1, len(values) + 1)
+    values, share, many = np.array(values), np.ones(n_items), np.full(len(values), m)
+    favored = np.array(favored, bool)
+    return EdgeTests(n_items, m, first, second, values, share, many, 1.0, favored, n_favored)
+
+
 def test_favored_pairs_have_a_third_of_the_expected_errors():
-    p = np.array([1e-6, 1e-3, 1e-3, 0.5])
-    z = stats.norm.isf(p / 2)
-    tests = EdgeTests(
-        n_items=100,
-        n_observations=1e8,
-        first=np.zeros(4, int),
-        second=np.arange(1, 5),
-        partial_correlation=z / 1e4,
-        noise_share=np.ones(100),
-        observations=np.full(4, 1e8),
-        level=1.0,
-        favored=np.array([False, True, False, True]),
-        n_favored=10,
-    )
+    z = stats.norm.isf(np.array([1e-6, 1e-3, 1e-3, 0.5]) / 2)
+    tests = listed_at_item_0(z / 1e4, 1e8, 100, [0, 1, 0, 1], 10)
     # One error among the favored counts three, one among the 4940 others one and a half.
     lists = [1e-6 * 4940 * 1.5, 1e-3 * 10 * 3 / 2]
     np.testing.assert_allclose(tests.q, [*lists, 1.0, 1.0], rtol=1e-4)
@@ -128,18 +124,7 @@ def test_favored_pairs_of_many_items_are_counted_at_some(monkeypatch):
 
 
 def test_no_pair_is_listed_at_a_rate_below_its_p_value():
-    tests = EdgeTests(
-        n_items=10,
-        n_observations=50.0,
-        first=np.zeros(5, int),
-        second=np.arange(1, 6),
-        partial_correlation=np.array([0.9, 0.9, 0.9, 0.9, 0.1]),
-        noise_share=np.ones(10),
-        observations=np.full(5, 50.0),
-        level=1.0,
-        favored=np.arange(5) == 4,
-        n_favored=1,
-    )
+    tests = listed_at_item_0([0.9, 0.9, 0.9, 0.9, 0.1], 50.0, 10, [0, 0, 0, 0, 1], 1)
     assert (tests.q[:4] < 1e-6).all()
     # Expected are 3 p favored errors, among five edges.
     assert tests.q[4] == tests.p[4] > 0.4
