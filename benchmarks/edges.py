@@ -397,7 +397,7 @@ def main():
     elif options.cell == "many":
         print_many(options.rows)
     elif options.cell == "stocks":
-        print_stocks(options.file)
+        print_stocks(options.file or parser.error("stocks needs --file"))
     else:
         chosen = [name for name in CELLS if fnmatch.fnmatch(name, f"*{options.cell}*")]
         print_cells(chosen, seeds, options)

@@ -315,8 +315,8 @@ def compare_edges(model_a: Any, model_b: Any, side: str = "columns", *, fdr: flo
     for name, tests in (("model_a", one), ("model_b", other)):
         if not len(tests.first):
             raise ValueError(
-                f"No pair of {side} was tested in {name}, because its noise has no network. Fit it "
-                'with noise="graph".'
+                f"No pair of {side} was tested in {name}: its noise has no network (fit it with "
+                'noise="graph"), or the data are too few to show an edge.'
             )
     found = compare_tests(one, other)
     kept = np.flatnonzero(found.q <= fdr)
