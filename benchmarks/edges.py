@@ -1,27 +1,32 @@
 """Error rates of tested edges, beside the fit's own edges and two tests from the literature.
 
-For every cell and both axes, means over seeds: the false discovery proportion (FDP) of the edges
-at q = .05, .1 and .2; the share of the true edges found (recall) at q = .05; FDP and recall of the
-edges that the fit whitens with; FDP and recall at q = .05 of the tests of Xia and Li (2017) and
-Chen and Liu (2019) on the residual of PCA (`--rivals`); how many 95% intervals of true edges hold
-the true partial correlation. Seeds below 2000 were used for tuning.
+For every cell, with ranks given and chosen, and for both axes, means over seeds: the false
+discovery proportion (FDP) of the edges at q = .05, .1 and .2; the share of the true edges found
+(recall) at q = .05; FDP and recall of the edges that the fit whitens with; how many 95% intervals
+of true edges hold the true partial correlation. On an axis without an edge the FDP is the share of
+data sets in which one is listed, and the share is shown in which the p-values pass
+Kolmogorov-Smirnov at 1%. Seeds below 2000 were used for tuning.
 
-    python benchmarks/edges.py                          # all cells, 10 seeds
-    python benchmarks/edges.py "c=224" --seeds 50 --rivals
-    python benchmarks/edges.py null --seeds 50          # data without edges
+    python benchmarks/edges.py --seeds 50 --fits fits   # all cells; fits are kept and reused
+    python benchmarks/edges.py "c=224" --rank given
+    python benchmarks/edges.py rivals --seeds 10        # Xia and Li (2017), Chen and Liu (2019)
     python benchmarks/edges.py groups --seeds 50        # two groups of rows
     python benchmarks/edges.py cost                     # seconds beside the fit's
+    python benchmarks/edges.py many                     # memory and time of tests of 100,000 rows
     python benchmarks/edges.py stocks --file stocks.npz # daily returns: edges within sectors
 """
 
 import argparse
 import fnmatch
 import os
+import resource
 import time
+from pathlib import Path
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from accuracy import chains, paper
@@ -38,7 +43,7 @@ from mnpca.datasets import (
 )
 from mnpca.datasets._noise import color_rows
 from mnpca.noise import edges as noise_edges
-from mnpca.noise.edges import compare_tests, p_values, q_values
+from mnpca.noise.edges import compare_tests, p_values, q_values, score_edges
 from mnpca.precision import sparse_precision
 from mnpca.solvers.mnpca.edge_tests import edge_tests
 from mnpca.solvers.mnpca.fit import fit_mnpca
@@ -65,6 +70,7 @@ def heavy_tails(c):
 
 
 CELLS = {
+    "300x200 c=1": paper(1),
     "300x200 c=8": paper(8),
     "300x200 c=32": paper(32),
     "300x200 c=224": paper(224),
@@ -75,29 +81,29 @@ CELLS = {
     "300x200 AR(.5)": chains(0.5),
     "300x200 rows only c=32": paper(32, col_precision=WHITE_COLS),
     "300x200 columns only c=32": paper(32, row_precision=WHITE_ROWS),
+    "300x200 columns only c=224": paper(224, row_precision=WHITE_ROWS),
     "300x200 t3 c=32": heavy_tails(32),
     "600x100 c=32": paper(32, 600, 100),
     "600x100 density .03 c=32": paper(32, 600, 100, density=0.03),
     "150x400 c=32": paper(32, 150, 400),
     "1000x2000": lambda seed: make_paper_large(2000, seed),
 }
-#: Data sets in which axes (0 rows, 1 columns) have no edge: cell -> axes.
-NULL_CELLS = {
-    "null 300x200 c=1": (paper(1), (0, 1)),
-    "null white rows, columns c=32": (paper(32, row_precision=WHITE_ROWS), (0,)),
-    "null white rows, columns c=224": (paper(224, row_precision=WHITE_ROWS), (0,)),
-    "null rows c=32, white columns": (paper(32, col_precision=WHITE_COLS), (1,)),
-}
 AXES = ("rows", "columns")
 
 
-def tested(Y, rank):
-    """Return a fit with networks and the tests of rows and of columns.
+def fitted(Y, rank, folder=None, name=""):
+    """Return a fit with networks, an earlier one of this name where the folder has it.
 
-    They do not depend on the prior of scores and loadings.
+    The tests do not depend on the prior of scores and loadings.
     """
+    path = Path(folder or ".") / f"{name}.fit"
+    if folder and path.exists():
+        return joblib.load(path)
     fit = fit_mnpca(Y, rank, noise="graph", prior="gaussian")
-    return fit, edge_tests(Y, fit)
+    if folder:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        joblib.dump(fit, path, compress=3)
+    return fit
 
 
 def true_edges(precision):
@@ -116,28 +122,45 @@ def errors(found, true):
     return fdp, hits / len(true) if len(true) else np.nan
 
 
-def measure(cell, seed, rank, rivals):
-    """Return the figures of rows and of columns of one data set."""
+def measure(cell, seed, rank, folder):
+    """Return the figures of rows and of columns of one data set, by their names."""
     data = CELLS[cell](seed)
-    fit, both = tested(data.Y, rank)
+    fit = fitted(data.Y, rank, folder, f"{cell} rank {rank} seed {seed}")
     figures = []
-    for side, tests, truth, used in zip(
-        AXES,
-        both,
+    for tests, truth, used in zip(
+        edge_tests(data.Y, fit),
         (data.row_precision, data.col_precision),
         (fit.row_noise.precision, fit.col_noise.precision),
         strict=True,
     ):
         true, value = true_edges(truth)
-        keys = tests.first * tests.n_items + tests.second
-        row = [errors(keys[tests.q <= rate], true) for rate in RATES]
-        row += [errors(true_edges(used)[0], true)]
-        at = np.searchsorted(keys, true)
-        off = np.abs(tests.partial_correlation[at] - value) / tests.standard_error[at]
-        row += [(np.mean(off <= 1.96) if len(true) else np.nan, np.nan)]
-        for rival in (xia_li, chen_liu) if rivals else ():
-            row += [errors(rival(pca_residual(data.Y, side)), true)]
+        keys, row = tests.keys, {}
+        for rate in RATES:
+            row[f"fdp {rate}"], row[f"recall {rate}"] = errors(keys[tests.q <= rate], true)
+        row["fit fdp"], row["fit recall"] = errors(true_edges(used)[0], true)
+        if len(true):
+            at = np.searchsorted(keys, true)
+            off = np.abs(tests.partial_correlation[at] - value) / tests.standard_error[at]
+            row["coverage"] = np.mean(off <= 1.96)
+        else:
+            row["uniform"] = kstest(tests.p, "uniform").pvalue >= 0.01
         figures.append(row)
+    return figures
+
+
+def measure_rivals(cell, seed, folder):
+    """Return FDP and recall at .05 of the tested edges and of the rivals, for both axes."""
+    data = CELLS[cell](seed)
+    fit = fitted(data.Y, RANK, folder, f"{cell} rank {RANK} seed {seed}")
+    figures = []
+    for side, tests, truth in zip(
+        AXES, edge_tests(data.Y, fit), (data.row_precision, data.col_precision), strict=True
+    ):
+        found = tests.q <= RATES[0]
+        lists = [tests.keys[found]]
+        residual = pca_residual(data.Y, side)
+        lists += [xia_li(residual), chen_liu(residual)]
+        figures.append([errors(each, true_edges(truth)[0]) for each in lists])
     return figures
 
 
@@ -205,21 +228,8 @@ def _edges_of_regressions(rows, inflation, rate):
     return (i * size + j)[q <= rate]
 
 
-def measure_null(cell, seed):
-    """Return, for each axis, whether an edge is listed at each rate, and Kolmogorov-Smirnov's p."""
-    make, axes = NULL_CELLS[cell]
-    _, both = tested(make(seed).Y, RANK)
-    return [
-        [
-            *((both[axis].q <= rate).any() for rate in RATES),
-            kstest(both[axis].p, "uniform").pvalue,
-        ]
-        for axis in axes
-    ]
-
-
-def two_groups(seed, n_changed, size=100, n=300, strength=0.4):
-    """Return two data sets of the same columns; some column edges of the second are gone.
+def two_networks(seed, n_changed=10, size=100, strength=0.4):
+    """Return two networks of the same items, and the edges of the first that the second lacks.
 
     Disjoint pairs carry the edges that change, so that the change is `strength` and the rest of
     the network stays as it is.
@@ -235,29 +245,25 @@ def two_groups(seed, n_changed, size=100, n=300, strength=0.4):
     changed = kept.copy()
     for i, j in pairs:
         changed[i, j] = changed[j, i] = -strength
-    groups = [
-        make_low_rank_matrix_normal(
-            n, size, RANK, col_precision=sp.csr_array(each), random_state=rng
-        )
-        for each in (changed, kept)
-    ]
-    return groups, {(min(pair), max(pair)) for pair in pairs.tolist()}
+    edges = {(min(pair), max(pair)) for pair in pairs.tolist()}
+    return sp.csr_array(changed), sp.csr_array(kept), edges
 
 
-def differences(groups):
-    """Return the pairs of columns that differ between two data sets."""
-    table = compare_tests(*(tested(group.Y, RANK)[1][1] for group in groups))
-    found = table.q <= RATES[0]
-    return set(zip(table.first[found].tolist(), table.second[found].tolist(), strict=True))
-
-
-def measure_groups(seed):
+def measure_groups(seed, n=300):
     """Return false differences of equal networks, and recall and FDP of ten changed edges."""
-    same, _ = two_groups(seed, 0)
-    groups, changed = two_groups(seed, 10)
-    found = differences(groups)
+    one, other, changed = two_networks(seed)
+    networks = []
+    for draw, precision in enumerate((one, other, other)):
+        data = make_low_rank_matrix_normal(
+            n, one.shape[0], RANK, col_precision=precision, random_state=3 * seed + draw
+        )
+        networks.append(edge_tests(data.Y, fitted(data.Y, RANK))[1])
+    equal = compare_tests(*networks[1:])
+    table = compare_tests(*networks[:2])
+    listed = table.q <= RATES[0]
+    found = set(zip(table.first[listed].tolist(), table.second[listed].tolist(), strict=True))
     return [
-        bool(differences(same)),
+        (equal.q <= RATES[0]).any(),
         len(found & changed) / len(changed),
         len(found - changed) / max(len(found), 1),
     ]
@@ -297,38 +303,67 @@ def print_stocks(file):
     )
 
 
-def print_cells(names, seeds, rank, options):
-    head = "  ".join(f"{rate:4.2f}" for rate in RATES)
-    print(f"{'cell':27s} {'axis':8s} FDP at {head} (+- at .05) recall", end="")
-    print(" | fit: FDP recall | cover", end="")
-    print(" | Xia-Li: FDP recall | Chen-Liu: FDP recall" if options.rivals else "")
-    for name in names:
+def print_many(n, m=100):
+    """Print time and largest memory of the tests of n rows with m columns, beside their network."""
+    noise_edges.LISTED = LISTED
+    block = random_sparse_precision(100, 0.03, 64.0, np.random.RandomState(2000))
+    precision = sp.csr_array(sp.block_diag([block] * (n // 100)))
+    white = np.random.default_rng(2000).standard_normal((n // 100, 100, m), dtype=np.float32)
+    root = np.linalg.cholesky(np.linalg.inv(block.toarray())).astype(np.float32)
+    residual = (root @ white).reshape(n, m)
+    before, began = _largest_memory(), time.process_time()
+    tests = score_edges(residual, np.zeros((n, 0), np.float32), precision, m)
+    seconds = time.process_time() - began
+    fdp, recall = errors(tests.keys[tests.q <= RATES[0]], true_edges(precision)[0])
+    print(
+        f"{n} rows, {m} columns: {seconds:.0f} s, {_largest_memory():.1f} GB (data {before:.1f}); "
+        f"{len(tests.keys)} pairs listed; at .05 FDP {fdp:.3f}, recall {recall:.3f}"
+    )
+
+
+def _largest_memory():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def print_cells(names, seeds, options):
+    ranks = {"given": [RANK], "auto": [None], "both": [RANK, None]}[options.rank]
+    heads = ("cell", "rank", "axis", "at .05", "at .1", "at .2", "recall at .05")
+    print(*heads, "fit's edges: false, recall", "coverage", "p uniform", sep=" | ", flush=True)
+    for name, rank in ((name, rank) for name in names for rank in ranks):
         few = [*seeds][:10] if name == "1000x2000" else seeds
-        rivals = options.rivals and name != "1000x2000"
-        runs = Parallel(options.jobs)(delayed(measure)(name, seed, rank, rivals) for seed in few)
-        table = np.ma.masked_invalid(runs).mean(axis=0).filled(np.nan)
-        errors_of_means = np.std(runs, axis=0)[:, 0, 0] / np.sqrt(len(runs))
-        for axis, row, error in zip(AXES, table, errors_of_means, strict=True):
-            rates = "  ".join(f"{row[k, 0]:.3f}"[1:] for k in range(3))
+        runs = Parallel(options.jobs)(
+            delayed(measure)(name, seed, rank, options.fits) for seed in few
+        )
+        for axis, rows in zip(AXES, zip(*runs, strict=True), strict=True):
+            error = np.std([row["fdp 0.05"] for row in rows]) / np.sqrt(len(rows))
+            shown = {}
+            for key in {key: None for row in rows for key in row}:
+                values = [row[key] for row in rows if np.isfinite(row.get(key, np.nan))]
+                shown.update({key: f"{np.mean(values):.3f}"} if values else {})
             print(
-                f"{name:27s} {axis:8s}        {rates}  ({error:.3f})     {row[0, 1]:5.3f} |     "
-                f"{row[3, 0]:5.3f} {row[3, 1]:5.3f}  | {row[4, 0]:5.3f}"
-                + "".join(f" |         {fdp:5.3f} {recall:5.3f}" for fdp, recall in row[5:]),
+                name,
+                "chosen" if rank is None else "given",
+                axis + (" (no edge)" if "uniform" in shown else ""),
+                f"{shown['fdp 0.05']} ± {error:.3f}",
+                shown["fdp 0.1"],
+                shown["fdp 0.2"],
+                shown.get("recall 0.05", ""),
+                ", ".join(shown[key] for key in ("fit fdp", "fit recall") if key in shown),
+                shown.get("coverage", ""),
+                shown.get("uniform", ""),
+                sep=" | ",
                 flush=True,
             )
 
 
-def print_null(names, seeds, jobs):
+def print_rivals(names, seeds, options):
+    print("cell | axis | tested edges | Xia and Li | Chen and Liu   (FDP, recall at .05)")
     for name in names:
-        runs = Parallel(jobs)(delayed(measure_null)(name, seed) for seed in seeds)
-        for axis, figures in zip(NULL_CELLS[name][1], zip(*runs, strict=True), strict=True):
-            figures = np.array(figures, dtype=float)
-            shares = "  ".join(f"{share:.2f}" for share in figures[:, :3].mean(axis=0))
-            print(
-                f"{name:32s} {AXES[axis]:8s} data sets with an edge at .05, .1, .2: {shares}; "
-                f"p uniform (Kolmogorov-Smirnov at 1%): {np.mean(figures[:, 3] >= 0.01):.0%}",
-                flush=True,
-            )
+        runs = Parallel(options.jobs)(
+            delayed(measure_rivals)(name, seed, options.fits) for seed in seeds
+        )
+        for axis, row in zip(AXES, np.mean(runs, axis=0), strict=True):
+            print(name, axis, *(f"{f:.3f}, {r:.3f}" for f, r in row), sep=" | ", flush=True)
 
 
 def print_groups(seeds, jobs):
@@ -342,30 +377,30 @@ def print_groups(seeds, jobs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cell", nargs="?", default="*", help="cells that contain this (or a glob)")
+    parser.add_argument("cell", nargs="?", default="*", help="cells like this (a glob)")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=2000, help="first seed")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--rank", choices=["given", "auto"], default="given")
-    parser.add_argument("--rivals", action="store_true", help="also the tests of the literature")
+    parser.add_argument("--rank", choices=["given", "auto", "both"], default="both")
+    parser.add_argument("--fits", help="folder of fits: those in it are not made again")
+    parser.add_argument("--rows", type=int, default=100_000, help="of the cell many")
     parser.add_argument("--file", help="of the cell stocks")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
-    chosen = [
-        name
-        for name in [*CELLS, *NULL_CELLS, "groups", "cost", "stocks"]
-        if fnmatch.fnmatch(name, f"*{options.cell}*")
-    ]
-    if any(name in CELLS for name in chosen):
-        rank = RANK if options.rank == "given" else None
-        print_cells([name for name in chosen if name in CELLS], seeds, rank, options)
-    print_null([name for name in chosen if name in NULL_CELLS], seeds, options.jobs)
-    if "groups" in chosen:
+    if options.cell == "rivals":
+        rivals = [name for name in CELLS if name not in ("300x200 c=1", "1000x2000")]
+        print_rivals(rivals, seeds, options)
+    elif options.cell == "groups":
         print_groups(seeds, options.jobs)
-    if "cost" in chosen:
+    elif options.cell == "cost":
         print_cost(seeds)
-    if "stocks" in chosen and options.file:
-        print_stocks(options.file)
+    elif options.cell == "many":
+        print_many(options.rows)
+    elif options.cell == "stocks":
+        print_stocks(options.file or parser.error("stocks needs --file"))
+    else:
+        chosen = [name for name in CELLS if fnmatch.fnmatch(name, f"*{options.cell}*")]
+        print_cells(chosen, seeds, options)
 
 
 if __name__ == "__main__":

@@ -240,7 +240,7 @@ def test_sparse_precision_has_the_same_methods():
     assert set(zip(table["node_1"], table["node_2"], strict=True)) == {(0, 1), (1, 2)}
     assert model.noise_graph(fdr=0.05).number_of_edges() == 2
     assert model.noise_graph().number_of_edges() == (model.precision_.nnz - 30) // 2
-    stability = edge_stability(model, X, n_splits=3)
+    stability = edge_stability(model, X, 1, n_splits=3)
     assert (stability["stability"] == 1.0).all()
     pd.testing.assert_frame_equal(edge_stability(model, X, n_splits=3), stability)
     assert len(compare_edges(model, SparsePrecision().fit(rng.permutation(X)))) == 0

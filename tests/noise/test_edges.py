@@ -8,6 +8,7 @@ from scipy import stats
 from mnpca.datasets import chain_precision
 from mnpca.engines.gram import FactorGram
 from mnpca.noise import edges as module
+from mnpca.noise import favored
 from mnpca.noise.edges import (
     EdgeTests,
     can_test,
@@ -17,6 +18,7 @@ from mnpca.noise.edges import (
     score_spread,
     statistic,
 )
+from mnpca.noise.graph import largest_component
 
 
 def draws(precision, m, seed):
@@ -70,7 +72,7 @@ def test_p_values_of_pairs_beside_a_network_are_uniform():
 
 def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypatch):
     """Half of the chain is not known, so correlations mislead; p-values stay nearly uniform."""
-    monkeypatch.setattr(module, "FAVOR", 2.0)  # for more pairs
+    monkeypatch.setattr(favored, "FAVOR", 2.0)  # for more pairs
     truth = chain_precision(60, 0.6)
     known = every_other_edge(60)
     p, edges = [], []
@@ -87,21 +89,17 @@ def test_what_favors_a_pair_says_nothing_of_its_p_value_without_an_edge(monkeypa
     assert np.mean(edges) > 0.9
 
 
+def listed_at_item_0(values, m, n_items, favored, n_favored):
+    """Return tests of the first item with the next ones."""
+    first, second = np.zeros(len(values), int), np.arange(1, len(values) + 1)
+    values, share, many = np.array(values), np.ones(n_items), np.full(len(values), m)
+    favored = np.array(favored, bool)
+    return EdgeTests(n_items, m, first, second, values, share, many, 1.0, favored, n_favored)
+
+
 def test_favored_pairs_have_a_third_of_the_expected_errors():
-    p = np.array([1e-6, 1e-3, 1e-3, 0.5])
-    z = stats.norm.isf(p / 2)
-    tests = EdgeTests(
-        n_items=100,
-        n_observations=1e8,
-        first=np.zeros(4, int),
-        second=np.arange(1, 5),
-        partial_correlation=z / 1e4,
-        noise_share=np.ones(100),
-        observations=np.full(4, 1e8),
-        level=1.0,
-        favored=np.array([False, True, False, True]),
-        n_favored=10,
-    )
+    z = stats.norm.isf(np.array([1e-6, 1e-3, 1e-3, 0.5]) / 2)
+    tests = listed_at_item_0(z / 1e4, 1e8, 100, [0, 1, 0, 1], 10)
     # One error among the favored counts three, one among the 4940 others one and a half.
     lists = [1e-6 * 4940 * 1.5, 1e-3 * 10 * 3 / 2]
     np.testing.assert_allclose(tests.q, [*lists, 1.0, 1.0], rtol=1e-4)
@@ -116,13 +114,37 @@ def test_pairs_without_neighbors_are_not_favored():
 def test_favored_pairs_of_many_items_are_counted_at_some(monkeypatch):
     truth = chain_precision(120, 0.6)
     everything = scored(truth, 100, 0)
-    monkeypatch.setattr(module, "COUNTED_ITEMS", 40)
+    monkeypatch.setattr(favored, "COUNTED", 40 * 120)
     some = scored(truth, 100, 0)
     assert some.n_favored == pytest.approx(everything.n_favored, rel=0.3)
     # What is listed in any case is favored as before.
     chosen = keys(some, some.favored)
     assert chosen <= keys(everything, everything.favored)
     assert len(chosen) > 100
+
+
+def test_no_pair_is_listed_at_a_rate_below_its_p_value():
+    tests = listed_at_item_0([0.9, 0.9, 0.9, 0.9, 0.1], 50.0, 10, [0, 0, 0, 0, 1], 1)
+    assert (tests.q[:4] < 1e-6).all()
+    # Expected are 3 p favored errors, among five edges.
+    assert tests.q[4] == tests.p[4] > 0.4
+
+
+def test_added_edges_do_not_link_too_many_items(monkeypatch):
+    """The refit holds a dense array for every component."""
+    sizes = []
+
+    def noted(pairs, size):
+        sizes.append(largest_component(pairs, size))
+        return sizes[-1]
+
+    monkeypatch.setattr(module, "largest_component", noted)
+    scored(chain_precision(200, 0.6), 300, 0, sp.eye_array(200))
+    assert max(sizes) > 50
+    monkeypatch.setattr(module, "LARGEST_COMPONENT", 20)
+    tests = scored(chain_precision(200, 0.6), 300, 0, sp.eye_array(200))
+    assert 1 < sizes[-1] <= 20
+    assert np.sum(tests.q <= 0.05) > 150
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2])
@@ -354,7 +376,9 @@ def test_a_lost_edge_is_found():
     differences = compare_tests(scored(truth, 300, 0), scored(np.eye(30), 300, 1))
     found = differences.q <= 0.05
     assert keys(differences, found) == {(4, 9)}
-    assert differences.difference[found][0] == pytest.approx(-0.5, abs=0.15)
+    assert np.subtract(*differences.partial_correlations[::-1])[found][0] == pytest.approx(
+        -0.5, abs=0.15
+    )
 
 
 def test_a_pair_that_one_network_does_not_list_is_taken_at_its_nearest():

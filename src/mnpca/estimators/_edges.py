@@ -106,11 +106,17 @@ def check_rate(fdr: Any) -> float:
 
 def edge_table(model: Any, side: Any, fdr: float, **more: FloatArray) -> Any:
     """Return the edges with the given false discovery rate, see `edges`, and more columns."""
-    tests, fdr = side_tests(model, side), check_rate(fdr)
-    kept = np.flatnonzero(tests.q <= fdr)
-    kept = kept[np.lexsort((tests.first[kept], -np.abs(tests.z[kept]), tests.q[kept]))]
+    tests = side_tests(model, side)
+    kept = _surest(tests, fdr)
     values = {name: getattr(tests, name)[kept] for name in TESTED_VALUES}
     return _table(model, side, tests.first[kept], tests.second[kept], values | more)
+
+
+def _surest(tests: EdgeTests, fdr: float) -> IntArray:
+    """Return the places of the edges with the given false discovery rate, the surest first."""
+    kept = np.flatnonzero(tests.q <= check_rate(fdr))
+    order = np.lexsort((tests.first[kept], -np.abs(tests.z[kept]), tests.q[kept]))
+    return np.asarray(kept[order])
 
 
 def precision_edges(precision: Any) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
@@ -126,30 +132,6 @@ def precision_edges(precision: Any) -> tuple[IntArray, IntArray, FloatArray, Flo
     upper.eliminate_zeros()
     first, second = upper.coords
     return first, second, upper.data, -upper.data / (scale[first] * scale[second])
-
-
-def noise_graph(model: Any, side: Any, *, fdr: float | None = None) -> Any:
-    """Return a network as a networkx graph: the fit's or, with `fdr`, the one of tested edges.
-
-    Nodes are positions, names are attributes: names in data may repeat.
-    """
-    import networkx as nx
-
-    if fdr is None:
-        first, second, entries, correlations = precision_edges(side_precision(model, side))
-        values = {"precision": entries, "partial_correlation": correlations}
-        graph = nx.Graph()
-    else:
-        table = edge_table(model, side, fdr)
-        first, second = np.asarray(table["node_1"]), np.asarray(table["node_2"])
-        values = {name: np.asarray(table[name]) for name in TESTED_VALUES}
-        graph = nx.Graph(fdr=float(fdr))
-    for node, name in enumerate(item_names(model, side)):
-        graph.add_node(node, name=name)
-    columns = [column.tolist() for column in (first, second, *values.values())]
-    for i, j, *row in zip(*columns, strict=True):
-        graph.add_edge(i, j, **dict(zip(values, row, strict=True)))
-    return graph
 
 
 class NetworksMixin:
@@ -173,7 +155,23 @@ class NetworksMixin:
             none). Edges carry ``precision`` and ``partial_correlation``; with `fdr` the values
             that `edges` lists.
         """
-        return noise_graph(self, side, fdr=fdr)
+        import networkx as nx
+
+        graph = nx.Graph() if fdr is None else nx.Graph(fdr=check_rate(fdr))
+        # Nodes are positions, names are attributes: names in data may repeat.
+        for node, name in enumerate(item_names(self, side)):
+            graph.add_node(node, name=name)
+        if fdr is None:
+            first, second, *columns = precision_edges(side_precision(self, side))
+            names: tuple[str, ...] = ("precision", "partial_correlation")
+        else:
+            table, names = edge_table(self, side, fdr), TESTED_VALUES
+            first, second, *columns = (
+                np.asarray(table[name]) for name in ("node_1", "node_2", *names)
+            )
+        for i, j, *row in zip(first.tolist(), second.tolist(), *columns, strict=True):
+            graph.add_edge(i, j, **dict(zip(names, map(float, row), strict=True)))
+        return graph
 
 
 class EdgesMixin:
@@ -198,9 +196,8 @@ class EdgesMixin:
             A row per edge, the surest first: ``name_1``, ``name_2``; ``node_1``, ``node_2``, the
             positions; ``partial_correlation``, de-biased, with its ``standard_error``; ``z``,
             standard normal without an edge; ``p``; ``q``, the smallest `fdr` that lists the
-            edge. A third of the errors is kept for the pairs whose plain correlation speaks
-            for an edge too, so their q is smaller than that of others with the same p. A NumPy
-            record array with these fields where pandas is not installed.
+            edge. It is smaller, of edges with the same p, where the plain correlation speaks for
+            an edge too. A NumPy record array with these fields where pandas is not installed.
         """
         return edge_table(self, side, fdr)
 
@@ -253,7 +250,7 @@ def edge_stability(
     >>> bool(table["stability"].between(0, 1).all())
     True
     """
-    tests = side_tests(model, side)
+    side, tests = _named(model, side), side_tests(model, side)
     if not (isinstance(n_splits, Integral) and n_splits >= 1):
         raise ValueError(f"n_splits must be a whole number, at least 1, got {n_splits!r}.")
     X = np.asarray(X)
@@ -265,16 +262,12 @@ def edge_stability(
     report = callback or silent
     rng = np.random.default_rng(seed)
     axis = 0 if side == "columns" else 1
-
-    def listed(fitted: Any) -> IntArray:
-        table = edge_table(fitted, side, fdr)
-        return np.asarray(table["node_1"]) * tests.n_items + np.asarray(table["node_2"])
-
-    keys = listed(model)
+    keys = tests.keys[_surest(tests, fdr)]
     counts = np.zeros(len(keys))
     for split in range(n_splits):
         half = np.sort(rng.permutation(X.shape[axis])[: X.shape[axis] // 2])
-        found = listed(_same_model(model).fit(np.take(X, half, axis=axis)))
+        other = side_tests(_same_model(model).fit(np.take(X, half, axis=axis)), side)
+        found = other.keys[_surest(other, fdr)]
         counts += np.isin(keys, found)
         report(Progress("half-samples", split + 1, float(len(found)), dict))
     return edge_table(model, side, fdr, stability=counts / n_splits)
@@ -322,17 +315,16 @@ def compare_edges(model_a: Any, model_b: Any, side: str = "columns", *, fdr: flo
     for name, tests in (("model_a", one), ("model_b", other)):
         if not len(tests.first):
             raise ValueError(
-                f"No pair of {side} was tested in {name}, because its noise has no network. Fit it "
-                'with noise="graph".'
+                f"No pair of {side} was tested in {name}: its noise has no network (fit it with "
+                'noise="graph"), or the data are too few to show an edge.'
             )
-    differences = compare_tests(one, other)
-    kept = np.flatnonzero(differences.q <= fdr)
-    kept = kept[np.argsort(-np.abs(differences.z[kept]), kind="stable")]
-    correlations = zip("ab", differences.partial_correlations, strict=True)
-    values = {f"partial_correlation_{name}": value[kept] for name, value in correlations}
-    for name in ("difference", "standard_error", "z", "p", "q"):
-        values[name] = getattr(differences, name)[kept]
-    return _table(model_a, side, differences.first[kept], differences.second[kept], values)
+    found = compare_tests(one, other)
+    kept = np.flatnonzero(found.q <= fdr)
+    kept = kept[np.argsort(-np.abs(found.z[kept]), kind="stable")]
+    a, b = (value[kept] for value in found.partial_correlations)
+    values = {"partial_correlation_a": a, "partial_correlation_b": b, "difference": b - a}
+    values |= {name: getattr(found, name)[kept] for name in TESTED_VALUES[1:]}
+    return _table(model_a, side, found.first[kept], found.second[kept], values)
 
 
 def _same_model(model: Any) -> Any:

@@ -11,7 +11,8 @@ from mnpca._typing import BoolArray, FloatArray, IntArray
 from mnpca.engines.gram import FactorGram, sparse_entries
 from mnpca.engines.rows import Pairs
 from mnpca.engines.threads import slices
-from mnpca.noise.graph import graph_can_show, limit_degree
+from mnpca.noise.favored import SMALLEST_SHARE, Favors
+from mnpca.noise.graph import LARGEST_COMPONENT, graph_can_show, largest_component, limit_degree
 from mnpca.noise.significance import (
     LARGEST,
     correlation_at,
@@ -20,7 +21,7 @@ from mnpca.noise.significance import (
     q_values,
     statistic,
 )
-from mnpca.noise.support import Support, SupportFit, gain_of_edge, without_edge
+from mnpca.noise.support import Support, SupportFit
 
 #: Pairs that are listed, at least and per item: all pairs of a small network, and of a large one
 #: those with the smallest p-values.
@@ -33,16 +34,9 @@ REFIT_RATE = 0.2
 #: counts as having these.
 FEWEST_OBSERVATIONS = 4.0
 LEAST_OBSERVATIONS = 2.0
-#: A pair is favored from this deviate on, which 1 in 740 pairs without an edge reaches by chance.
-FAVOR = 3.0
 #: Expected errors among the favored pairs, as a share of all. A half costs 2% of the edges listed
 #: where a network has few, and gains nothing.
 FAVORED_ERRORS = 1 / 3
-#: Two statistics that correlate more than this say the same, so the second favors nothing.
-SAME = 0.98
-#: Favored pairs are counted among all partners of so many items, and so many pairs at a time.
-COUNTED_ITEMS = 2000
-COUNTED_PAIRS = 2**20
 #: The spread of the statistics is measured on all pairs of so many items.
 SPREAD_ITEMS = 450
 #: Squared deviates count up to the square of this: an edge that was not found weighs four at most.
@@ -52,8 +46,6 @@ FARTHEST = 2.0
 #: which are 1: items may be copies of each other.
 AT_ONCE = 2**20
 ALIKE = 1e-6
-#: Least share of an item's variance that counts as noise, see `EdgeTests.noise_share`.
-SMALLEST_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ class EdgeTests:
     level : float
         Every pair with a p-value below this is listed.
     favored : boolean array
-        Which of the listed pairs are favored by what else the data say of them, and ...
+        Which of the listed pairs are favored by what else the data say of them (`Favors`), and ...
     n_favored : int
         ... how many of all pairs are.
     """
@@ -97,8 +89,7 @@ class EdgeTests:
     @classmethod
     def none(cls, n_items: int, n_observations: float = 1.0) -> "EdgeTests":
         """Return no test at all, of any pair."""
-        nobody = np.zeros(0, np.int64)
-        none = np.zeros(0)
+        nobody, none = np.zeros(0, np.int64), np.zeros(0)
         shares = np.ones(n_items)
         return cls(n_items, n_observations, nobody, nobody, none, shares, none, 0.0, none > 0, 0)
 
@@ -106,6 +97,11 @@ class EdgeTests:
     def n_pairs(self) -> int:
         """Return the number of pairs of items, listed or not."""
         return self.n_items * (self.n_items - 1) // 2
+
+    @property
+    def keys(self) -> IntArray:
+        """Return the listed pairs as single numbers ``i * q + j``, which ascend."""
+        return self.first * self.n_items + self.second
 
     @cached_property
     def pair_share(self) -> FloatArray:
@@ -134,7 +130,8 @@ class EdgeTests:
 
         Benjamini and Hochberg's, of weighted p-values (Genovese, Roeder and Wasserman 2006): with
         the weights w of the n pairs, 1 in the mean, ``n p / w`` counts the errors in all lists
-        up to p. The expected errors among the favored pairs are a share of `FAVORED_ERRORS`.
+        up to p. The expected errors among the favored pairs are a share of `FAVORED_ERRORS`. A q is
+        never below p: where few are favored, these would be listed with hardly a test of their own.
         """
         n_others = self.n_pairs - self.n_favored
         if self.n_favored == 0 or n_others == 0:
@@ -142,44 +139,33 @@ class EdgeTests:
         errors = np.where(
             self.favored, self.n_favored / FAVORED_ERRORS, n_others / (1.0 - FAVORED_ERRORS)
         )
-        return q_values(self.p * errors / self.n_pairs, self.n_pairs)
+        return np.maximum(q_values(self.p * errors / self.n_pairs, self.n_pairs), self.p)
 
 
 @dataclass(frozen=True)
 class EdgeDifferences:
-    """Tests of the pairs of two networks of the same items for different partial correlations.
+    """Tests of pairs of items for different partial correlations in two networks.
 
     Attributes
     ----------
-    n_items : int
-        q, the number of items.
     first, second : integer arrays
-        Positions of the listed pairs, first < second.
+        Positions of the pairs that one of the networks lists, first < second.
     partial_correlations : pair of arrays
         De-biased estimates in the two networks.
-    difference, standard_error : arrays
+    standard_error : array
         Of the second less the first.
-    z : array
-        Standard normal where the partial correlations are the same.
+    z, p, q : arrays
+        Standard normal where the partial correlations are the same; two-sided p-values, and
+        q-values among all pairs of items.
     """
 
-    n_items: int
     first: IntArray
     second: IntArray
     partial_correlations: tuple[FloatArray, FloatArray]
-    difference: FloatArray
     standard_error: FloatArray
     z: FloatArray
-
-    @cached_property
-    def p(self) -> FloatArray:
-        """Return two-sided p-values."""
-        return p_values(self.z)
-
-    @cached_property
-    def q(self) -> FloatArray:
-        """Return q-values among all pairs of items."""
-        return q_values(self.p, self.n_items * (self.n_items - 1) // 2)
+    p: FloatArray
+    q: FloatArray
 
 
 def can_test(size: int, n_observations: float) -> bool:
@@ -228,7 +214,7 @@ def score_edges(
     m is divided by the square of that (`score_spread`).
 
     Two rounds: the edges found in the first with a false discovery rate of a fifth are in P in the
-    second.
+    second, the surest half of them as often as they would link too many items.
     """
     size = len(residual)
     if not can_test(size, n_observations):
@@ -237,17 +223,18 @@ def score_edges(
     norms = np.linalg.norm(factors, axis=1)
     factors /= np.where(norms > 0.0, norms, 1.0)[:, None].astype(factors.dtype)
     correlation = FactorGram(factors, factors)
-    upper = sp.coo_array(sp.triu(precision, k=1))
-    i, j = (index.astype(np.int64) for index in upper.coords)
-    known = Pairs(i, j, np.full(upper.nnz, np.inf))
+    i, j = (index.astype(np.int64) for index in sp.triu(precision, k=1).nonzero())
+    known = Pairs(i, j, np.full(len(i), np.inf))
     tests = _test(correlation, known, hidden.shape[1], n_observations)
-    in_graph = np.isin(tests.first * size + tests.second, i * size + j)
-    chosen = in_graph | (tests.q <= REFIT_RATE)
-    if np.array_equal(chosen, in_graph):
-        return tests
-    strength = np.where(in_graph, np.inf, np.abs(tests.z))
-    known = Pairs(tests.first[chosen], tests.second[chosen], strength[chosen])
-    return _test(correlation, known, hidden.shape[1], n_observations)
+    found = np.flatnonzero((tests.q <= REFIT_RATE) & ~np.isin(tests.keys, i * size + j))
+    found = found[np.argsort(-np.abs(tests.z[found]))]
+    while len(found):
+        values = (tests.first[found], tests.second[found], np.abs(tests.z[found]))
+        more = Pairs(*(np.concatenate(each) for each in zip(known, values, strict=True)))
+        if largest_component(more, size) <= LARGEST_COMPONENT:
+            return _test(correlation, more, hidden.shape[1], n_observations)
+        found = found[: len(found) // 2]
+    return tests
 
 
 def compare_tests(one: EdgeTests, other: EdgeTests) -> EdgeDifferences:
@@ -257,37 +244,27 @@ def compare_tests(one: EdgeTests, other: EdgeTests) -> EdgeDifferences:
     one network lists takes in the other the value, among those that would not be listed, that is
     nearest to it: its p-value is too large rather than too small.
     """
-    size = one.n_items
-    keys = [tests.first * size + tests.second for tests in (one, other)]
-    pairs = np.union1d(*keys)
-    first, second = np.divmod(pairs, size)
-    values, shares, listed = [], [], []
-    for tests, own in zip((one, other), keys, strict=True):
-        listed.append(np.isin(pairs, own))
-        observations = np.full(len(pairs), tests.n_observations)
-        observations[listed[-1]] = tests.observations
-        share = tests.noise_share[first] * tests.noise_share[second]
-        shares.append(np.sqrt(share / observations))
-        value = np.zeros(len(pairs))
-        value[listed[-1]] = tests.partial_correlation
+    pairs = np.union1d(one.keys, other.keys)
+    first, second = np.divmod(pairs, one.n_items)
+    values, errors, limits = [], [], []
+    for tests in (one, other):
+        listed = np.isin(pairs, tests.keys)
+        value, observations = np.full((2, len(pairs)), [[np.nan], [tests.n_observations]])
+        value[listed], observations[listed] = tests.partial_correlation, tests.observations
+        share = np.sqrt(tests.noise_share[first] * tests.noise_share[second])
         values.append(value)
-    for at, tests in enumerate((one, other)):
-        limit = _largest_unlisted(tests.level, tests.n_observations)
-        limit = limit * shares[at] * np.sqrt(tests.n_observations)
-        nearest = np.clip(values[1 - at], -limit, limit)
-        values[at] = np.where(listed[at], values[at], nearest)
-    transformed = [np.arctanh(np.clip(value, -LARGEST, LARGEST)) for value in values]
-    spread = np.sqrt(shares[0] ** 2 + shares[1] ** 2)
-    errors = [(1.0 - v**2) * share for v, share in zip(values, shares, strict=True)]
-    return EdgeDifferences(
-        n_items=size,
-        first=first,
-        second=second,
-        partial_correlations=(values[0], values[1]),
-        difference=values[1] - values[0],
-        standard_error=np.sqrt(errors[0] ** 2 + errors[1] ** 2),
-        z=(transformed[1] - transformed[0]) / np.maximum(spread, np.finfo(float).tiny),
+        errors.append(share / np.sqrt(observations))
+        limits.append(share * _largest_unlisted(tests.level, tests.n_observations))
+    a, b = (
+        np.where(np.isnan(value), np.clip(nearest, -limit, limit), value)
+        for value, nearest, limit in zip(values, values[::-1], limits, strict=True)
     )
+    transformed = [np.arctanh(np.clip(value, -LARGEST, LARGEST)) for value in (a, b)]
+    spread = np.maximum(np.hypot(*errors), np.finfo(float).tiny)
+    z = (transformed[1] - transformed[0]) / spread
+    p = p_values(z)
+    error = np.hypot((1.0 - a**2) * errors[0], (1.0 - b**2) * errors[1])
+    return EdgeDifferences(first, second, (a, b), error, z, p, q_values(p, one.n_pairs))
 
 
 def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: float) -> EdgeTests:
@@ -302,15 +279,13 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
     n_observations /= score_spread(scores, n_observations, i * size + j) ** 2
     if n_observations < FEWEST_OBSERVATIONS:
         return EdgeTests.none(size)
-    n_pairs = size * (size - 1) // 2
-    level = min(1.0, max(LISTED, LISTED_PER_ITEM * size) / n_pairs)
+    level = min(1.0, max(LISTED, LISTED_PER_ITEM * size) / (size * (size - 1) // 2))
     found = scores.large_entries(_largest_unlisted(level, n_observations))
-    favors = _Favors(correlation, scores, fit, n_hidden, n_observations)
+    favors = Favors(correlation, scores, fit, n_hidden, n_observations)
     favored, n_favored = favors.count()
     keys = np.unique(np.concatenate([found.i * size + found.j, i * size + j, favored]))
     first, second = np.divmod(keys, size)
-    score = scores.entries(first, second)
-    value = score * np.sqrt(share[first] * share[second])
+    value = scores.entries(first, second) * np.sqrt(share[first] * share[second])
     beside = sparse_entries(_symmetric(fit.support, n_beside), first, second)
     return EdgeTests(
         n_items=size,
@@ -321,7 +296,7 @@ def _test(correlation: FactorGram, known: Pairs, n_hidden: int, n_observations: 
         noise_share=share,
         observations=np.maximum(n_observations - beside, LEAST_OBSERVATIONS),
         level=level,
-        favored=favors.listed(first, second, score),
+        favored=favors.of(first, second),
         n_favored=n_favored,
     )
 
@@ -364,29 +339,24 @@ def _partial_correlations(support: Support, correlation: FactorGram) -> tuple[Fl
     s, size = support, support.size
     adjacency = (np.ones(len(s.neighbors)), s.neighbors, s.indptr)
     linked = sp.csr_array(adjacency, shape=(size, size))
-    beside = sp.coo_array(linked[s.i] + linked[s.j])
-    edge, neighbor = beside.coords
-    other = (neighbor != s.i[edge]) & (neighbor != s.j[edge])
-    edge, neighbor = edge[other], neighbor[other]
-    neighbor = neighbor[np.argsort(edge, kind="stable")]
-    count = np.bincount(edge, minlength=s.n_edges)
-    first = np.cumsum(count) - count
+    around = sp.csr_array(linked[s.i] + linked[s.j])
+    count = np.diff(around.indptr)
     blocks = correlation.component_blocks(s.order, s.bounds, s.offsets)
     partial = np.zeros(s.n_edges)
-    for n_beside in np.unique(count):
-        alike = np.flatnonzero(count == n_beside)
-        for part in slices(len(alike), max(1, AT_ONCE // (n_beside + 2) ** 2)):
+    for n_around in np.unique(count):
+        alike = np.flatnonzero(count == n_around)
+        for part in slices(len(alike), max(1, AT_ONCE // n_around**2)):
             edges = alike[part]
-            beside_each = neighbor[first[edges, None] + np.arange(n_beside)]
-            items = np.column_stack([s.i[edges], s.j[edges], beside_each])
+            items = around.indices[around.indptr[edges, None] + np.arange(n_around)]
             c, place = s.component[s.i[edges]], s.place[items]
             row = s.offsets[c, None] + np.diff(s.bounds)[c, None] * place
             inverse = np.linalg.inv(
-                blocks[row[:, :, None] + place[:, None, :]] + ALIKE * np.eye(n_beside + 2)
+                blocks[row[:, :, None] + place[:, None, :]] + ALIKE * np.eye(n_around)
             )
-            scale = np.sqrt(inverse[:, 0, 0] * inverse[:, 1, 1])
-            partial[edges] = -inverse[:, 0, 1] / scale
-    return partial, count
+            at = np.arange(len(edges))
+            i, j = (np.argmax(items == end[edges, None], axis=1) for end in (s.i, s.j))
+            partial[edges] = -inverse[at, i, j] / np.sqrt(inverse[at, i, i] * inverse[at, j, j])
+    return partial, count - 2
 
 
 def _symmetric(support: Support, values: FloatArray | IntArray) -> sp.csr_array:
@@ -394,92 +364,6 @@ def _symmetric(support: Support, values: FloatArray | IntArray) -> sp.csr_array:
     size = support.size
     upper = sp.csr_array((values, (support.i, support.j)), shape=(size, size))
     return sp.csr_array(upper + upper.T)
-
-
-class _Favors:
-    """Which pairs are favored by what their plain correlation says beside the test.
-
-    With the correlation r of a pair and r' the one that the other edges imply, the signed root of
-    the likelihood ratio of the edge, ``y = +-sqrt(m gain(r, r'))`` (as in `SupportFit.edge_gains`),
-    is worth more than the test's z where the items have neighbors. But it believes in the other
-    edges: one that is missing among them shifts y, and shifts z by its square only.
-
-    Where there is no edge between i and j, y and z correlate with ``c = c_i c_j``, c_i the
-    correlation of item i with its own innovation: x of covariance inv P has
-    ``cov(x_i x_j, (P x)_i (P x)_j) = 1``, and both variances are products of those of the items
-    and of the innovations. So ``u = (y - c z) / sqrt(1 - c^2)`` does not correlate with z, right or
-    wrong as r' may be. A pair is favored where u is beyond `FAVOR` on the side of z. Among pairs
-    without an edge that says nothing about the size of z; edges mostly have it.
-    """
-
-    def __init__(
-        self,
-        correlation: FactorGram,
-        scores: FactorGram,
-        fit: SupportFit,
-        n_hidden: int,
-        n_observations: float,
-    ):
-        self.correlation, self.scores = correlation, scores
-        self.fit, self.precision = fit, fit.precision()
-        self.n_observations = n_observations
-        # The signal has hidden some of every item's variance, of the innovations' too.
-        seen = correlation.right.shape[1] - n_hidden
-        items, innovations = correlation.right[:, :seen], scores.right[:, :seen]
-        length = np.sqrt(np.einsum("ij,ij->i", items, items, dtype=np.float64))
-        self.length = np.maximum(length, np.sqrt(SMALLEST_SHARE))
-        likeness = np.einsum("ij,ij->i", items, innovations, dtype=np.float64)
-        self.likeness = np.clip(likeness / self.length, 0.0, 1.0)
-
-    def listed(self, first: IntArray, second: IntArray, score: FloatArray) -> BoolArray:
-        """Tell which of the listed pairs are favored."""
-        plain = self.correlation.entries(first, second)
-        entry = sparse_entries(self.precision, first, second)
-        return self._favored(first, second, plain, score, entry)
-
-    def count(self) -> tuple[IntArray, int]:
-        """Return favored pairs (as i * q + j), and how many there are.
-
-        Where very many items have edges, they are counted at some of them, and none is returned.
-        """
-        component = self.fit.support.component
-        linked, every = np.flatnonzero(component >= 0), np.arange(len(component))
-        items = linked
-        if len(linked) > COUNTED_ITEMS:
-            items = np.random.default_rng(0).choice(linked, COUNTED_ITEMS, replace=False)
-        found = [np.zeros(0, np.int64)]
-        for part in slices(len(items), max(1, COUNTED_PAIRS // len(every))):
-            rows = items[part]
-            plain, score = self.correlation.dense_rows(rows), self.scores.dense_rows(rows)
-            entry = self.precision[rows].toarray()
-            favored = self._favored(rows[:, None], every, plain, score, entry)
-            # Pairs of two linked items are met twice.
-            favored &= (every > rows[:, None]) | (component < 0)
-            row, other = np.nonzero(favored)
-            item = rows[row]
-            found.append(np.minimum(item, other) * len(every) + np.maximum(item, other))
-        pairs = np.concatenate(found)
-        if len(items) == len(linked):
-            return pairs, len(pairs)
-        return pairs[:0], len(pairs) * len(linked) // len(items)
-
-    def _favored(
-        self, i: IntArray, j: IntArray, plain: FloatArray, score: FloatArray, entry: FloatArray
-    ) -> BoolArray:
-        """Tell which pairs are favored; i and j broadcast against the others."""
-        diagonal, length, likeness = self.fit.diagonal, self.length, self.likeness
-        implied = np.clip(self.fit.covariance_of(i, j), -LARGEST, LARGEST)
-        implied = without_edge(implied, entry)
-        plain = np.clip(plain, -LARGEST, LARGEST)
-        root = np.sign(plain - implied) * np.sqrt(
-            self.n_observations * gain_of_edge(plain, implied)
-        )
-        # Without the edge an item has a neighbor less and is closer to its innovation.
-        known = 1.0 - np.minimum(entry**2 / (diagonal[i] * diagonal[j]), LARGEST)
-        common = np.minimum(likeness[i] * likeness[j] / known, 1.0)
-        z = statistic(score, self.n_observations)
-        rest = (root / (length[i] * length[j]) - common * z) * np.sign(z)
-        return np.asarray((rest >= FAVOR * np.sqrt(1.0 - common**2)) & (common < SAME))
 
 
 def _score_gram(

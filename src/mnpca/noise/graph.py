@@ -231,12 +231,17 @@ def _score_gram(
 
 def _limited(pairs: Pairs, size: int, partners: int) -> Pairs:
     """Keep the strongest partners of every item: so many, or half, until components are small."""
-    while True:
-        pairs = limit_degree(pairs, size, partners)
-        links = sp.csr_array((np.ones(len(pairs.i)), (pairs.i, pairs.j)), shape=(size, size))
-        if partners == 1 or np.bincount(label_components(links)).max() <= LARGEST_COMPONENT:
-            return pairs
+    pairs = limit_degree(pairs, size, partners)
+    while partners > 1 and largest_component(pairs, size) > LARGEST_COMPONENT:
         partners //= 2
+        pairs = limit_degree(pairs, size, partners)
+    return pairs
+
+
+def largest_component(pairs: Pairs, size: int) -> int:
+    """Return the number of items of the largest connected component."""
+    links = sp.csr_array((np.ones(len(pairs.i)), (pairs.i, pairs.j)), shape=(size, size))
+    return int(np.bincount(label_components(links)).max())
 
 
 def limit_degree(pairs: Pairs, size: int, most: int) -> Pairs:
