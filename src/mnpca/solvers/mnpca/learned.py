@@ -217,7 +217,7 @@ class _LearnedFactor(_Factor):
         super().__init__(start.noise, start.mean, start.site, start.spread)
         self.choice = choice
         self.n_means = len(start.site) - rank
-        self.gauge = _gauge(start.site, rank)
+        self.gauge = mean_coordinates(start.site, rank)
         self.linear = np.zeros_like(start.mean)
         self.learned: LearnedPrior
         self.root: FloatArray
@@ -328,7 +328,7 @@ class _LearnedFactor(_Factor):
         return replace(posterior, basis=self.belief_basis, variances=self.belief.variance)
 
 
-def _gauge(site: FloatArray, rank: int) -> FloatArray:
+def mean_coordinates(site: FloatArray, rank: int) -> FloatArray:
     """Return the coordinates in which a mean keeps its Gaussian prior, given its components.
 
     The mean m of a column with loadings w is ``N(-H_mw w / H_mm, 1 / H_mm)`` under the site H. That
