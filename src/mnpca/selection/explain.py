@@ -2,17 +2,12 @@
 
 from typing import Any
 
-import numpy as np
 
 from mnpca.model.whiteness import Whiteness
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import Structure, structure_of
 from mnpca.solvers.mnpca.fit import MNPCAFit
 from mnpca.solvers.mnpca.variational import FactorPrior
-
-#: Noise levels of rows that differ by more cost a decibel and more where the signal differs alike
-#: (docs/accuracy.md, "Units").
-UNLIKE_ROWS = 20.0
 
 _NAMES: dict[Structure, str] = {
     "graph": "a network",
@@ -33,7 +28,8 @@ def describe_noise(fit: MNPCAFit) -> dict[str, Any]:
         }
         for (name, side), compared in zip(sides.items(), fit.comparisons, strict=True)
     }
-    described["rows"]["why"] += _sizes(fit.row_noise)
+    described["rows"]["units"] = fit.row_units if fit.row_units_gain else None
+    described["rows"]["why"] += _units(fit)
     described["columns"]["why"] += _dependence(fit)
     return described
 
@@ -104,16 +100,14 @@ def advice(residual: Whiteness, structures: tuple[Structure, Structure]) -> str:
     )
 
 
-def _sizes(rows: AxisPrecision) -> str:
-    """Say that rows differ very much in size, and what to do if their units do."""
-    low, high = np.quantile(rows.variances, [0.05, 0.95])
-    ratio = float(np.sqrt(high / low))
-    if ratio < UNLIKE_ROWS:
+def _units(fit: MNPCAFit) -> str:
+    """Say that rows have units of their own, and what that does to the mean row and the scores."""
+    if not fit.row_units_gain:
         return ""
     return (
-        f" The noise of the large rows is {ratio:,.0f} times that of the small ones. If rows have "
-        "units of their own, divide each by its spread first; if they are features, transpose X. "
-        "Only columns are brought to one unit by the fit."
+        " The rows have units of their own, and no mean row in common: the signal is larger where "
+        f"the noise is, and its evidence loses {fit.row_units_gain:.0f} nats if all rows share "
+        "one unit. Scores are in the unit of their row."
     )
 
 

@@ -139,7 +139,7 @@ def choose_incomplete_model(
     rank, prior = n_components, settings.prior
     # The prior is learned for the model that wins. Columns without the effects of column covariates
     # depend on each other, which is nothing that the data show.
-    settings = replace(settings, prior=None, combined=False)
+    settings = replace(settings, prior=None, complete=False)
     start_rank = rank
     if start_rank is None:
         start_rank = len(fit_with(column_fill(problem), settings)[0].singular_values)
