@@ -351,7 +351,7 @@ TAMPERED = [
     ("MNPCA", "feature_names_in_", lambda n: n[:4], "feature_names_in_"),
     ("MNPCA", "feature_names_in_", lambda n: n[:1].repeat(10), "a name twice"),
     ("MNPCA", "edge_tests_", of_rows("first", lambda i: i + 1000), "items that are not there"),
-    ("MNPCA", "edge_tests_", of_rows("second", lambda i: i[:-1]), "edge_tests_ of the rows has"),
+    ("MNPCA", "edge_tests_", of_rows("second", lambda i: i[:-1]), "second has the shape"),
     ("MNPCA", "edge_tests_", lambda t: {}, "not a table of rows and columns"),
     ("MNPCA", "priors_", lambda t: {"rows": {"groups": None}}, "lacks groups or zero"),
     ("MNPCA", "priors_", of_rows("groups", lambda g: np.ones((3, 2))), "with 3 for 24"),

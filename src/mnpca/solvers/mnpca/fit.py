@@ -16,7 +16,13 @@ from mnpca.solvers.mnpca.dependence import Dependence, find_dependence
 from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
 from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.learned import learn_signal
-from mnpca.solvers.mnpca.low_rank_step import SURPLUS, Center, largest_rank, leading_components
+from mnpca.solvers.mnpca.low_rank_step import (
+    SURPLUS,
+    Center,
+    largest_rank,
+    leading_components,
+    noise_edge,
+)
 from mnpca.solvers.mnpca.priors import PriorChoice
 from mnpca.solvers.mnpca.search import Search
 from mnpca.solvers.mnpca.settings import SIGNAL_FIRST, Allowed, Settings, trail_of
@@ -29,10 +35,6 @@ from mnpca.solvers.progress import Progress, Report, State, silent
 SAMPLED_ROWS = 2000
 #: ... and how many times as many there have to be, without and with a network among them.
 MANY, MANY_WITH_NETWORK = 2, 20
-#: Units of rows over many decades are found in this many rounds, at most.
-MOST_UNITS = 3
-#: Where a noise leaves no signal, units make no difference; this many nats are none.
-UNDECIDED = 1.0
 
 
 @dataclass(frozen=True)
@@ -225,6 +227,12 @@ class _Found:
     comparisons: tuple[dict[Structure, float], dict[Structure, float]]
     row_units_gain: float = 0.0
 
+    @property
+    def has_signal(self) -> bool:
+        """Tell whether any component stands above the noise."""
+        edge = noise_edge(self.scaled.kept.engine.shape)
+        return bool((self.best.posterior.svd.singular_values > edge).any())
+
 
 def _search(
     scaled: Scaled, settings: Settings, report: Report, resume: State | None = None
@@ -249,35 +257,33 @@ def _search(
 def _with_row_units(
     first: _Found, given: Engine, dependence: Dependence | None, report: Report
 ) -> _Found:
-    """Search again with rows in units of their own, as long as the signal goes with these.
+    """Search again with rows in units of their own, where the signal goes with these.
 
     A row is larger than others because it has more noise, or because of its unit: then its signal
     is as much larger. Its unit is taken from its noise, and the signal's evidence tells the two
-    cases apart: both are asked under the same noise, first under the one that was found, then
-    under the one that a search in the new units finds.
+    cases apart. Both are asked under the same noise, since noise steps favor the units that they
+    are done in: under the noise that was found, and under the one that a search in the new units
+    finds. Where no signal was found, the noise has none to ask about.
     """
-    found, settings = first, first.search.settings
+    settings, row = first.search.settings, first.best.noise.row
+    if np.ptp(units_of(np.sqrt(row.variances))) == 0.0:
+        return first
+    own = Scaled.of(given, settings, dependence, units_of(first.scaled.row_noise(first.best)))
+
+    def gain(found: _Found) -> float:
+        noise = found.scaled.kept.from_scaled(found.best.noise)
+        return own.signal_evidence(noise, settings) - first.scaled.signal_evidence(noise, settings)
 
     def tell(progress: Progress) -> None:
         # A fit that is interrupted in this part begins it anew.
         report(replace(progress, stage=f"units of rows, {progress.stage}", state=first.search.pack))
 
-    for _ in range(MOST_UNITS):
-        units = units_of(np.sqrt(found.best.noise.row.variances))
-        if np.ptp(units) == 0.0:
-            break
-        other = Scaled.of(given, settings, dependence, found.scaled.row_units * units)
-        noise = found.scaled.kept.from_scaled(found.best.noise)
-        common, own = (each.signal_evidence(noise, settings) for each in (found.scaled, other))
-        if own < common - UNDECIDED:
-            break
-        rival = _search(other, settings, tell)
-        noise = other.kept.from_scaled(rival.best.noise)
-        common, own = (each.signal_evidence(noise, settings) for each in (first.scaled, other))
-        if own <= common:
-            break
-        found = replace(rival, row_units_gain=own - common)
-    return found
+    if first.has_signal and gain(first) <= 0.0:
+        return first
+    rival = _search(own, settings, tell)
+    if not rival.has_signal or (advantage := gain(rival)) <= 0.0:
+        return first
+    return replace(rival, row_units_gain=advantage)
 
 
 def _begin(engine: Engine, settings: Settings, report: Report) -> Search:

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from mnpca._typing import FloatArray
 from mnpca.engines import Engine
-from mnpca.noise.estimate import NoiseModel
+from mnpca.noise.estimate import NoiseModel, ridge_weight
 from mnpca.solvers.mnpca.dependence import Dependence
 from mnpca.solvers.mnpca.evidence import prior_gain
+from mnpca.solvers.mnpca.iterate import Iterate
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.mnpca.standardized import StandardizedData
@@ -39,6 +42,20 @@ class Scaled:
     def row_units(self) -> FloatArray:
         """Return by what the rows were divided."""
         return self.whole.row_scale[:, 0]
+
+    def row_noise(self, fit: Iterate) -> FloatArray:
+        """Return the root mean square of every row's noise, without what ties it to other rows.
+
+        A ridge to the mean square of the row itself keeps one that the signal happens to fit very
+        well from a noise of next to nothing.
+        """
+        engine, weights = self.kept.engine, 1.0 / fit.noise.col.variances
+        left, right = fit.posterior.left, fit.posterior.right
+        m = engine.shape[1]
+        rest = engine.residual_squares(left, right).row_sums(weights) / m
+        whole = engine.squares().row_sums(weights) / m
+        ridge = ridge_weight(m)
+        return np.asarray(np.sqrt((m * rest + ridge * whole) / (m + ridge)))
 
     def signal_evidence(self, noise: NoiseModel, settings: Settings) -> float:
         """Return the evidence under a noise of the data, without the price of that noise."""
