@@ -232,7 +232,10 @@ def _check_prior(side: str, prior: dict[str, Any], size: int) -> None:
             _check_array(name, prior[name], axes, lengths)
     if not isinstance(prior.get("family", ""), str):
         raise ValueError(f"priors_ of the {side} have no family")
-    if prior["groups"] is not None and np.ptp(np.sum(prior["groups"], axis=1) - 1.0) > 1e-3:
+    if (
+        prior["groups"] is not None
+        and abs(np.sum(prior["groups"], axis=1) - 1.0).max(initial=0.0) > 1e-3
+    ):
         raise ValueError(f"groups of the {side} have probabilities that do not add up to 1")
 
 
@@ -283,7 +286,8 @@ def _check_together(kind: str, values: dict[str, Any]) -> None:
     singular_values = np.asarray(values["singular_values_"], dtype=np.float64)
     if (np.diff(singular_values) > 1e-4 * singular_values[:-1]).any():
         raise ValueError("singular_values_ do not fall")
-    if sum(values.get("row_chunks_") or [len(values["low_rank_"][0])]) != len(values["low_rank_"][0]):
+    n_rows = len(values["low_rank_"][0])
+    if sum(values.get("row_chunks_") or [n_rows]) != n_rows:
         raise ValueError("row_chunks_ do not add up to the rows")
     with np.errstate(over="ignore", invalid="ignore"):
         left, right = (np.sum(np.square(part), axis=0) for part in values["low_rank_"])

@@ -184,7 +184,9 @@ def _rank_remark(scree):
 def _edges_remark(network):
     joined = network["n_items"] - network["n_isolated"]
     edges = "edge" if network["n_edges"] == 1 else "edges"
-    return f"{edges}; {joined:,} of {network['n_items']:,} items joined"
+    rate = network.get("fdr")
+    sure = "" if rate is None else f" tested at a false discovery rate of {_percent(rate)}"
+    return f"{edges}{sure}; {joined:,} of {network['n_items']:,} items joined"
 
 
 def _percent(share):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-
 from mnpca.model.whiteness import Whiteness
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import Structure, structure_of
@@ -131,7 +130,7 @@ def _why(name: str, side: AxisPrecision, compared: dict[Structure, float]) -> st
     text = f"The {name} have {_NAMES[structure]}"
     if structure == "graph":
         edges = "1 edge" if side.n_edges == 1 else f"{side.n_edges} edges"
-        text += f" of {edges}"
+        text += f" (the fit whitens with {edges})"
     losses = [f"{loss:.0f} nats with {_NAMES[other]}" for other, loss in compared.items()]
     if losses:
         text += f"; the evidence loses {' and '.join(losses)}"

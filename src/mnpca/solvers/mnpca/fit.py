@@ -24,9 +24,9 @@ from mnpca.solvers.mnpca.low_rank_step import (
     noise_edge,
 )
 from mnpca.solvers.mnpca.priors import PriorChoice
+from mnpca.solvers.mnpca.scaled import Scaled
 from mnpca.solvers.mnpca.search import Search
 from mnpca.solvers.mnpca.settings import SIGNAL_FIRST, Allowed, Settings, trail_of
-from mnpca.solvers.mnpca.scaled import Scaled
 from mnpca.solvers.mnpca.standardized import StandardizedData, units_of
 from mnpca.solvers.mnpca.variational import FactorPrior, Posterior
 from mnpca.solvers.progress import Progress, Report, State, silent
@@ -372,9 +372,7 @@ def posterior_fields(
     return {
         "mean": posterior.mean * standardized.scale[:, 0] + standardized.offset,
         "centered": posterior.centered,
-        "low_rank": LowRank(
-            row_scale * posterior.scores, posterior.loadings * standardized.scale
-        ),
+        "low_rank": LowRank(row_scale * posterior.scores, posterior.loadings * standardized.scale),
         "signal_variance": LowRank(row_scale**2 * left, right * standardized.scale**2),
         "scores": scores,
         "loadings": loadings,

@@ -1,4 +1,4 @@
-"""A matrix as a search works on it: in the solver's units, without columns that follow from others."""
+"""A matrix as a search works on it: in the solver's units, dependent columns left out."""
 
 from dataclasses import dataclass
 
