@@ -159,8 +159,8 @@ def _check_array(name: str, value: Any, letters: Sequence[str], lengths: dict[st
             raise ValueError(f"{name} has a name twice")
         return
     if array.dtype.kind not in ("b" if name in FLAGS else "fiub"):
-        wanted = "truth values" if name in FLAGS else "real numbers"
-        raise ValueError(f"{name} holds {array.dtype}, not {wanted}")
+        values = "truth values" if name in FLAGS else "real numbers"
+        raise ValueError(f"{name} holds {array.dtype}, not {values}")
     numbers: Any = array.data if sp.issparse(array) else array
     if not np.isfinite(numbers).all():
         raise ValueError(f"{name} has values that are not finite")

@@ -35,6 +35,10 @@ from mnpca.solvers.progress import Progress, Report, State, silent
 SAMPLED_ROWS = 2000
 #: ... and how many times as many there have to be, without and with a network among them.
 MANY, MANY_WITH_NETWORK = 2, 20
+#: Rows have units of their own if the evidence gains so many nats for each. With two components or
+#: more it gains .2 to .4 over one decade of units and .8 over two. Where rows differ in noise alone
+#: it loses as much, but in matrices of 60 x 40 seemed to gain up to .16.
+CLEAR_GAIN = 0.2
 
 
 @dataclass(frozen=True)
@@ -278,10 +282,11 @@ def _with_row_units(
         # A fit that is interrupted in this part begins it anew.
         report(replace(progress, stage=f"units of rows, {progress.stage}", state=first.search.pack))
 
-    if first.has_signal and gain(first) <= 0.0:
+    least = CLEAR_GAIN * len(row.variances)
+    if first.has_signal and gain(first) < least:
         return first
     rival = _search(own, settings, tell)
-    if not rival.has_signal or (advantage := gain(rival)) <= 0.0:
+    if not rival.has_signal or (advantage := gain(rival)) < least:
         return first
     return replace(rival, row_units_gain=advantage)
 
@@ -365,8 +370,9 @@ def posterior_fields(
     `col_share` are as in `signal_variance`.
     """
     row_scale = standardized.row_scale
-    scores = row_scale * svd.left * svd.singular_values
-    scores, loadings = fix_signs(scores, svd.right * standardized.scale)
+    scores, loadings = fix_signs(
+        row_scale * svd.left * svd.singular_values, svd.right * standardized.scale
+    )
     left, right = signal_variance(posterior, noise, row_share, col_share)
     in_data = standardized.from_scaled(noise)
     return {

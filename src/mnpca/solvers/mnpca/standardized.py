@@ -59,7 +59,7 @@ class StandardizedData:
         Rows are divided by `row_units`, and then have no mean row in common.
         """
         engine = engine_for(Y)
-        row_scale = np.ones((engine.shape[0], 1))
+        row_scale: FloatArray = np.ones((engine.shape[0], 1))
         if row_units is not None:
             engine, center, row_scale = engine.rows_divided(row_units), False, row_units[:, None]
         means = engine.column_means()
