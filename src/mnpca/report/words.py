@@ -185,7 +185,7 @@ def _edges_remark(network):
     joined = network["n_items"] - network["n_isolated"]
     edges = "edge" if network["n_edges"] == 1 else "edges"
     rate = network.get("fdr")
-    sure = "" if rate is None else f" tested at a false discovery rate of {_percent(rate)}"
+    sure = "" if rate is None else f" (false discovery rate {_percent(rate)})"
     return f"{edges}{sure}; {joined:,} of {network['n_items']:,} items joined"
 
 
