@@ -57,7 +57,7 @@ def test_white_data_without_a_signal_have_no_component():
     np.testing.assert_allclose(model.denoise(), np.broadcast_to(model.mean_, Y.shape))
     assert np.isfinite(model.score(Y))
     assert model.set_output(transform="pandas").transform(Y).shape == (100, 0)
-    assert "No component stands above the noise" in model.choice_
+    assert "No component stands clearly above the noise" in model.choice_
 
 
 def test_robust_fit_finds_and_ignores_outliers(data):

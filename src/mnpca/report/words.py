@@ -81,7 +81,7 @@ def conclusions(document):
 def _scores_words(scores):
     if not scores["mnpca"]:
         return (
-            "No component stands above the noise, so nothing tells what PCA shows from correlated "
+            "No component stands clearly above the noise, so nothing tells what PCA shows from correlated "
             "noise."
         )
     ours, theirs = (np.array(scores[name][:2], dtype=float).T for name in ("mnpca", "pca"))
@@ -151,7 +151,7 @@ def versions():
 def _signal_sentence(n, p, kept):
     if kept == 0:
         return (
-            f"No component of the {n:,} × {p:,} matrix stands above its noise: there is no "
+            f"No component of the {n:,} × {p:,} matrix stands clearly above its noise: there is no "
             "low-rank signal to show."
         )
     signal = counted(kept, "component")

@@ -9,6 +9,7 @@ from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import engine_for
 from mnpca.engines.engine import Engine
 from mnpca.model.low_rank import LowRank, components_for_share, fix_signs
+from mnpca.model.whiteness import EDGE_LEFT
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.noise.graph import graph_can_show
@@ -233,8 +234,8 @@ class _Found:
 
     @property
     def has_signal(self) -> bool:
-        """Tell whether any component stands above the noise."""
-        edge = noise_edge(self.scaled.kept.engine.shape)
+        """Tell whether any component stands clearly above the noise."""
+        edge = EDGE_LEFT * noise_edge(self.scaled.kept.engine.shape)
         return bool((self.best.posterior.svd.singular_values > edge).any())
 
 
