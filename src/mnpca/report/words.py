@@ -81,8 +81,8 @@ def conclusions(document):
 def _scores_words(scores):
     if not scores["mnpca"]:
         return (
-            "No component stands clearly above the noise, so nothing tells what PCA shows from correlated "
-            "noise."
+            "No component stands clearly above the noise, so nothing tells what PCA shows from "
+            "correlated noise."
         )
     ours, theirs = (np.array(scores[name][:2], dtype=float).T for name in ("mnpca", "pca"))
     bases = [np.linalg.qr(x - x.mean(axis=0))[0] for x in (ours, theirs)]

@@ -51,8 +51,8 @@ def explain_rank(fit: MNPCAFit, edge: float, asked: int | None) -> str:
         return f"{asked} component{'s were' if asked != 1 else ' was'} asked for."
     if k == 0:
         return (
-            "No component stands clearly above the noise: what the rows and columns share is explained "
-            "by the noise model alone. If you know of a signal, ask for its number of components "
+            "No component stands clearly above the noise: what the rows and columns share is "
+            "explained by the noise model alone. If you know of a signal, ask for its number of components "
             'with n_components, or for noise="diagonal" to see what the networks have taken.'
         )
     weakest = float(fit.singular_values[-1]) / edge
