@@ -53,7 +53,8 @@ def explain_rank(fit: MNPCAFit, edge: float, asked: int | None) -> str:
         return (
             "No component stands clearly above the noise: what the rows and columns share is "
             "explained by the noise model alone. If you know of a signal, ask for its number of "
-            'components with n_components, or for noise="diagonal" to see what the networks have taken.'
+            'components with n_components, or for noise="diagonal" to see what the networks have '
+            "taken."
         )
     weakest = float(fit.singular_values[-1]) / edge
     text = f"{k} components: the weakest is {weakest:.2f} times as strong as noise can be"
