@@ -368,7 +368,7 @@ TAMPERED = [
     ("MNPCA", "outliers_", lambda o: np.ones((24, 10)), "not truth values"),
     ("MNPCA", "evidence_", lambda e: np.nan, "evidence_ is not finite"),
     ("MNPCA", "n_signal_", lambda n: 1, "n_signal_ is below"),
-    ("MNPCA", "rank_path_", lambda r: [{"n_components": 2}], "lacks n_components or evidence"),
+    ("MNPCA", "rank_path_", lambda r: [{"n_components": 2}], "no table of n_components and"),
     ("MNPCA", "row_chunks_", lambda c: (1, 2), "do not add up"),
     ("MNPCA", "feature_names_in_", lambda n: np.arange(10), "no text"),
     ("MNPCA", "noise_", lambda t: 3, "not a table of rows and columns"),

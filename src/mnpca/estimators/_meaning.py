@@ -65,7 +65,7 @@ KINDS: dict[str, Any] = {
 }
 #: What each entry of a list has.
 LISTS = {
-    "candidates_": ("name", "n_components", "evidence", "n_row_edges", "n_col_edges"),
+    "candidates_": (),
     "rank_path_": ("n_components", "evidence"),
     "predictions_": ("noise", "n_components", "error"),
 }
@@ -178,14 +178,14 @@ def _check_kinds(values: dict[str, Any]) -> None:
             raise ValueError(f"{name} is a {type(values[name]).__name__}")
     if values.get("n_iter_", 0) < 0:
         raise ValueError("n_iter_ is negative")
-    if values.get("n_signal_", np.inf) < values.get("n_components_", 0):
+    if "n_signal_" in values and values["n_signal_"] < values["n_components_"]:
         raise ValueError("n_signal_ is below n_components_")
     if not np.isfinite(values.get("evidence_", 0.0)):
         raise ValueError("evidence_ is not finite")
     for name, entries in LISTS.items():
         for each in values.get(name) or ():
             if not isinstance(each, dict) or not each.keys() >= set(entries):
-                raise ValueError(f"an entry of {name} lacks {' or '.join(entries)}")
+                raise ValueError(f"an entry of {name} is no table of {' and '.join(entries)}")
     check = values.get("model_check_")
     if check is not None and not (
         isinstance(check, dict)
