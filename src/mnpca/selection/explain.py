@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from mnpca.model.whiteness import Whiteness
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import Structure, structure_of
@@ -48,7 +50,12 @@ def explain_rank(fit: MNPCAFit, edge: float, asked: int | None) -> str:
     k = len(fit.singular_values)
     path = dict(fit.rank_path)
     if asked is not None and asked >= k:
-        return f"{asked} component{'s were' if asked != 1 else ' was'} asked for."
+        text = f"{asked} component{'s were' if asked != 1 else ' was'} asked for"
+        live = int(np.sum(fit.singular_values > edge))
+        if live < asked:
+            text += f"; {live or 'none'} of them stand{'s' * (live == 1)} above the noise"
+            text += f", {'the rest' if live else 'they'} show what varies most, as PCA would"
+        return text + "."
     if k == 0:
         return (
             "No component stands clearly above the noise: what the rows and columns share is "

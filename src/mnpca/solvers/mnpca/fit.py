@@ -13,6 +13,7 @@ from mnpca.model.whiteness import EDGE_LEFT
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.noise.graph import graph_can_show
+from mnpca.solvers.mnpca.beside_signal import with_principal_components
 from mnpca.solvers.mnpca.dependence import Dependence, find_dependence
 from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
 from mnpca.solvers.mnpca.iterate import Iterate
@@ -206,12 +207,15 @@ def fit_with(
         learned = posterior
         if settings.prior is not None:
             learned = learn_signal(engine, best.noise, posterior, settings.prior)
+        svd = posterior.svd
+        if settings.rank is not None:
+            svd = with_principal_components(engine, best.noise, svd, settings.seed)
         if scaled.dependence is None:
-            return posterior_fields(learned, best.noise, scaled.whole, posterior.svd)
+            return posterior_fields(learned, best.noise, scaled.whole, svd)
         whole = scaled.dependence.posterior(learned, best.noise.col)
         noise = NoiseModel(best.noise.row, scaled.dependence.precision(best.noise.col))
-        right = scaled.dependence.expanded(posterior.svd.right)
-        return posterior_fields(whole, noise, scaled.whole, posterior.svd._replace(right=right))
+        svd = svd._replace(right=scaled.dependence.expanded(svd.right))
+        return posterior_fields(whole, noise, scaled.whole, svd)
 
     fit = as_fit(found, fields(best.posterior))
     if shown is not None and 0 < shown < 1:
