@@ -127,6 +127,8 @@ def test_rows_in_different_units_are_fitted_in_these():
     assert "units of their own" not in plain.choice_
     found = np.log(model.noise_["rows"]["units"][:, None] / units)
     assert found.std() < 0.5
+    B, W = model.col_precision_, model.components_.T
+    np.testing.assert_allclose(W.T @ (B @ W), np.eye(model.n_components_), atol=1e-6)
     # A new row has its scores in its own unit, whichever that is.
     np.testing.assert_allclose(model.transform(7 * data.Y), 7 * model.transform(data.Y))
 

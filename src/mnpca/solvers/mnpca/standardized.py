@@ -8,6 +8,7 @@ import numpy as np
 from mnpca._typing import FloatArray, IntArray
 from mnpca.engines import Engine, engine_for
 from mnpca.noise.estimate import NoiseModel
+from mnpca.noise.scales import geometric_mean
 from mnpca.solvers.mnpca.low_rank_step import Center
 
 #: Items whose spreads differ by this factor, in the root mean square, still share a unit.
@@ -61,6 +62,7 @@ class StandardizedData:
         engine = engine_for(Y)
         row_scale: FloatArray = np.ones((engine.shape[0], 1))
         if row_units is not None:
+            row_units = row_units / geometric_mean(row_units)  # keeps the gauge logdet A = 0
             engine, center, row_scale = engine.rows_divided(row_units), False, row_units[:, None]
         means = engine.column_means()
         squares = engine.column_mean_squares(means)
