@@ -75,6 +75,9 @@ def test_standardized(place, matrices):
     scaled = engine.block(np.arange(n), np.arange(p))
     np.testing.assert_allclose(scaled, (Y - offset) / 2.0, rtol=1e-6)
     np.testing.assert_array_equal(scaled, scaled.astype(np.float32))
+    units = np.linspace(0.5, 2.0, n)
+    divided = engine_for(place.put(Y)).rows_divided(units).block(np.arange(n), np.arange(p))
+    close(place, divided, Y / units[:, None])
 
 
 def test_products(place, matrices, formed):

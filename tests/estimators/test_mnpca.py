@@ -57,7 +57,7 @@ def test_white_data_without_a_signal_have_no_component():
     np.testing.assert_allclose(model.denoise(), np.broadcast_to(model.mean_, Y.shape))
     assert np.isfinite(model.score(Y))
     assert model.set_output(transform="pandas").transform(Y).shape == (100, 0)
-    assert "No component stands above the noise" in model.choice_
+    assert "No component stands clearly above the noise" in model.choice_
 
 
 def test_robust_fit_finds_and_ignores_outliers(data):
@@ -110,18 +110,30 @@ def test_units_of_the_columns_that_differ_by_decades_do_no_harm(noise):
     assert with_units > found - 0.8
 
 
-def test_rows_in_different_units_are_told_and_the_remedy_works():
-    data = make_paper_small(c=8, seed=0, n_samples=90, n_features=60)
+def test_rows_in_different_units_are_fitted_in_these():
+    data = make_paper_small(c=8, seed=1000, n_samples=90, n_features=60)
     units = np.random.default_rng(0).permutation(np.logspace(-2, 2, 90))[:, None]
     options = {"noise": "diagonal", "prior": "gaussian"}
-    with pytest.warns(ModelCheckWarning):
-        given = MNPCA(**options).fit(data.Y * units)
-    assert "divide each by its spread" in given.noise_["rows"]["why"]
-    assert "divide each by its spread" in given.choice_
-    size = (data.Y * units).std(axis=1, keepdims=True)
-    divided = MNPCA(**options).fit(data.Y * units / size)
-    assert "spread" not in divided.choice_
-    assert divided.n_components_ > given.n_components_
+    plain, model = (MNPCA(**options).fit(Y) for Y in (data.Y, data.Y * units))
+    signal, error = (each / units for each in model.denoise(return_std=True))
+    assert psnr(signal, data.signal) > psnr(plain.denoise(), data.signal) - 0.3
+    assert 0.7 < np.sqrt(np.mean(((signal - data.signal) / error) ** 2)) < 1.4
+    assert "units of their own" in model.choice_
+    assert "units of their own" not in plain.choice_
+    found = np.log(model.noise_["rows"]["units"][:, None] / units)
+    assert found.std() < 0.5
+    B, W = model.col_precision_, model.components_.T
+    np.testing.assert_allclose(W.T @ (B @ W), np.eye(model.n_components_), atol=1e-6)
+    # A new row has its scores in its own unit, whichever that is.
+    np.testing.assert_allclose(model.transform(7 * data.Y), 7 * model.transform(data.Y))
+
+
+def test_rows_with_more_noise_share_the_unit_of_the_others():
+    data = make_paper_small(c=8, seed=1000, n_samples=90, n_features=60)
+    levels = np.exp(np.random.default_rng(0).normal(size=(90, 1)))
+    noise = levels * (data.Y - data.signal)
+    model = MNPCA(noise="diagonal", prior="gaussian").fit(2 * data.signal + noise)
+    assert model.noise_["rows"]["units"] is None
 
 
 def test_components_are_nested_and_the_noise_does_not_depend_on_their_number(model, data):

@@ -54,6 +54,10 @@ class Engine:
         shared = tuple(self.rows.beside(each, "float64") for each in (offset, scale))
         return Engine(self.rows.kept(_standardize, shared, "float32"))
 
+    def rows_divided(self, units: FloatArray) -> "Engine":
+        """Return an engine that holds every row divided by its unit."""
+        return Engine(self.rows.derived(self.shape[1], _divide, None, self.rows.beside(units)))
+
     def block(self, rows: IntArray, cols: IntArray) -> FloatArray:
         """Return the entries of the given rows and columns as a float64 array on the host."""
         return np.asarray(self.rows.gathered(_columns, cols, rows))
@@ -204,6 +208,10 @@ def _standardize(rows: Array, shared: tuple[Array, Array]) -> Array:
         values = (astype(rows[part, :], "float64") - offset) / scale
         scaled[part, :] = astype(values, "float32")
     return scaled
+
+
+def _divide(rows: Array, _: None, units: Array) -> Array:
+    return rows / units[:, None]
 
 
 def _pick(rows: Array, cols: IntArray) -> Array:

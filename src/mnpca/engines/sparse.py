@@ -99,6 +99,11 @@ class SparseEngine(Engine):
     def standardized(self, offset: FloatArray, scale: FloatArray) -> "SparseEngine":
         return SparseEngine(self.matrix, offset, scale)
 
+    def rows_divided(self, units: FloatArray) -> "SparseEngine":
+        if self._given != (None, None):
+            raise ValueError("Rows are divided before columns are standardized.")
+        return SparseEngine(sp.csr_array(sp.diags_array(1.0 / units) @ self.matrix))
+
     def columns(self, cols: IntArray) -> "SparseEngine":
         given = (None if each is None else each[cols] for each in self._given)
         return SparseEngine(self.matrix[:, cols], *given)

@@ -115,7 +115,8 @@ class MNPCA(EdgesMixin, NoiseEstimator):
     noise_ : dict
         For ``"rows"`` and ``"columns"``: ``structure`` ("identity", "diagonal" or "graph"),
         ``n_edges``, ``evidence_lost_with`` (what each simpler structure would lose, in nats) and
-        ``why``, the same in a sentence.
+        ``why``, the same in a sentence; for rows also ``units``, one for each row where rows have
+        units of their own, otherwise None.
     priors_ : dict
         For ``"rows"`` and ``"columns"``: the ``family`` of the learned prior ("gaussian", "scales"
         or "groups"), ``groups`` (probability of every group for every row or column, None

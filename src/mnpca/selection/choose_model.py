@@ -8,7 +8,6 @@ import numpy as np
 from mnpca._typing import BoolArray
 from mnpca.engines import engine_for
 from mnpca.model.whiteness import Whiteness, whiteness
-from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import Structure, structure_of
 from mnpca.solvers.mnpca.fit import MNPCAFit, fit_with
 from mnpca.solvers.mnpca.low_rank_step import noise_edge
@@ -17,9 +16,6 @@ from mnpca.solvers.mnpca.settings import Settings
 from mnpca.solvers.mnpca.variational import FactorPrior
 from mnpca.solvers.progress import Progress, Report, State, silent
 
-#: Noise levels of rows that differ by more cost a decibel and more where the signal differs alike
-#: (docs/accuracy.md, "Units").
-UNLIKE_ROWS = 20.0
 _NAMES: dict[Structure, str] = {
     "graph": "a network",
     "diagonal": "unequal variances",
@@ -146,19 +142,20 @@ def explain(chosen: ChosenModel, asked: int | None) -> tuple[dict[str, Any], dic
         structure = structure_of(side)
         why = f"The {name} have {_NAMES[structure]}"
         if structure == "graph":
-            why += f" of {side.n_edges} edge{'s' * (side.n_edges != 1)}"
+            why += f" (the fit whitens with {side.n_edges} edge{'s' * (side.n_edges != 1)})"
         if losses:
             lost = (f"{loss:.0f} nats with {_NAMES[other]}" for other, loss in losses.items())
             why += f"; the evidence loses {' and '.join(lost)}"
         elif structure != "graph":
             why += "; no pair is correlated clearly enough for an edge that pays"
-        why += "." + (_unlike_rows(side) if name == "rows" else _dependent_columns(fit))
+        why += "." + (_row_units(fit) if name == "rows" else _dependent_columns(fit))
         noise[name] = {
             "structure": structure,
             "n_edges": side.n_edges,
             "evidence_lost_with": dict(losses),
             "why": why,
         }
+    noise["rows"]["units"] = fit.row_units if fit.row_units_gain else None
     learned = fit.priors or (FactorPrior("gaussian"), FactorPrior("gaussian"))
     priors = {
         name: {"family": prior.family, "groups": prior.groups, "zero": prior.zero}
@@ -168,16 +165,14 @@ def explain(chosen: ChosenModel, asked: int | None) -> tuple[dict[str, Any], dic
     return noise, priors, " ".join(reasons)
 
 
-def _unlike_rows(rows: AxisPrecision) -> str:
-    """Say that rows differ very much in size, and what to do if their units do."""
-    low, high = np.quantile(rows.variances, [0.05, 0.95])
-    ratio = float(np.sqrt(high / low))
-    if ratio < UNLIKE_ROWS:
+def _row_units(fit: MNPCAFit) -> str:
+    """Say that rows have units of their own, and what that does to the mean row and the scores."""
+    if not fit.row_units_gain:
         return ""
     return (
-        f" The noise of the large rows is {ratio:,.0f} times that of the small ones. If rows have "
-        "units of their own, divide each by its spread first; if they are features, transpose X. "
-        "Only columns are brought to one unit by the fit."
+        " The rows have units of their own, and no mean row in common: the signal is larger where "
+        f"the noise is, and its evidence loses {fit.row_units_gain:.0f} nats if all rows share "
+        "one unit. Scores are in the unit of their row."
     )
 
 
@@ -206,9 +201,10 @@ def _why_this_rank(fit: MNPCAFit, asked: int | None) -> str:
         return text + "."
     if k == 0:
         return (
-            "No component stands above the noise: what the rows and columns share is explained "
-            "by the noise model alone. If you know of a signal, ask for its number of components "
-            'with n_components, or for noise="diagonal" to see what the networks have taken.'
+            "No component stands clearly above the noise: what the rows and columns share is "
+            "explained by the noise model alone. If you know of a signal, ask for its number of "
+            'components with n_components, or for noise="diagonal" to see what the networks have '
+            "taken."
         )
     weakest = float(fit.singular_values[-1]) / edge
     text = f"{k} components: the weakest is {weakest:.2f} times as strong as noise can be"

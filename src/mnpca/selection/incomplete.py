@@ -67,7 +67,7 @@ def choose_incomplete_model(
     center, seed, prior = settings.center, settings.seed, settings.prior
     # The prior is learned for the model that wins. Columns without the effects of column covariates
     # depend on each other, which is nothing that the data show.
-    settings = replace(settings, prior=None, combined=False)
+    settings = replace(settings, prior=None, complete=False)
     start_rank = n_components
     if start_rank is None:
         start_rank = len(fit_with(column_fill(problem), settings)[0].singular_values)

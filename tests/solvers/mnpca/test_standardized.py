@@ -12,23 +12,23 @@ from mnpca.solvers.mnpca import fit_mnpca
 from mnpca.solvers.mnpca.standardized import (
     Dependence,
     StandardizedData,
-    column_units,
     find_dependence,
+    units_of,
 )
 
 
 def test_columns_that_are_alike_share_their_unit():
     rng = np.random.default_rng(0)
     spreads = np.exp(0.3 * rng.standard_normal(50))
-    np.testing.assert_array_equal(column_units(spreads), np.ones(50))
+    np.testing.assert_array_equal(units_of(spreads), np.ones(50))
     decades = np.logspace(-4, 4, 50)
-    left = np.log(spreads * decades / column_units(spreads * decades))
+    left = np.log(spreads * decades / units_of(spreads * decades))
     assert np.sqrt(np.mean((left - left.mean()) ** 2)) < np.log(1.1)
     # A constant column has no unit and does not decide the others'.
-    with_constant = column_units(np.append(decades, 0.0))
+    with_constant = units_of(np.append(decades, 0.0))
     assert with_constant[-1] == 1.0
     assert with_constant[-2] > 1e3
-    np.testing.assert_array_equal(column_units(np.zeros(3)), np.ones(3))
+    np.testing.assert_array_equal(units_of(np.zeros(3)), np.ones(3))
 
 
 def test_noise_goes_to_the_solvers_units_and_back():

@@ -239,7 +239,7 @@ function network(section) {
     drawGraph();
   }
   slider.step = rate ? "any" : 1;
-  slider.min = rate ? Math.floor(tens(few)) : few + 1;
+  slider.min = rate ? Math.floor(Math.min(tens(few), Math.log10(fdr))) : few + 1;
   slider.max = !rate ? drawing.first.length : first.length < data.n_offered ? tens(first.length - 1) : Math.log10(data.max_rate);
   slider.value = !rate ? 120 : data.n_edges > 150 ? tens(119) : Math.log10(fdr);
   slider.addEventListener("input", slide);

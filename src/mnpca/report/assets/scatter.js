@@ -12,7 +12,7 @@ function scores() {
 
   function scatter(box, columns) {
     if (!columns.length) {
-      box.append(make("div", { class: "empty" }, "No component stands above the noise, so there are no scores."));
+      box.append(make("div", { class: "empty" }, "No component stands clearly above the noise, so there are no scores."));
       return null;
     }
     let zoom = null, points = [];

@@ -41,8 +41,9 @@ class Settings:
     """The data are so many matrices, one under the other, with the same noise."""
     prior: PriorChoice | None = None
     """What scores and loadings are drawn from in the end; None ends with the search."""
-    combined: bool = True
-    """Look for columns that are combinations of others, where these may be linked by a network."""
+    complete: bool = True
+    """All cells were observed: columns that are combinations of others are looked for where they
+    may be linked by a network, and rows in units of their own."""
     most: int = 64
     """A trail looks for no more components than this; see `fit_with`."""
 
