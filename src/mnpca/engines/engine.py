@@ -68,7 +68,7 @@ class Engine:
 
     def times(self, right: FloatArray) -> FloatArray:
         """Return ``Y V`` for a thin V."""
-        return np.concatenate(self.rows.map(_times, self.rows.beside(right)))
+        return self.rows.stacked(_times, self.rows.beside(right))
 
     def transposed_times(self, left: FloatArray) -> FloatArray:
         """Return ``Y' U`` for a thin U."""
@@ -156,7 +156,7 @@ class Squares:
 
     def row_sums(self, col_weights: FloatArray) -> FloatArray:
         """Return ``sum_j w_j y_ij^2`` of every row i."""
-        return np.concatenate(self._squares.map(_times, self._squares.beside(col_weights)))
+        return self._squares.stacked(_times, self._squares.beside(col_weights))
 
     def col_sums(self, row_weights: FloatArray) -> FloatArray:
         """Return ``sum_i w_i y_ij^2`` of every column j."""

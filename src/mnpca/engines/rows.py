@@ -111,6 +111,10 @@ class Rows(ABC):
         """Return ``function(block, shared, ...)`` of every block."""
         return self.results(self._on_groups(function, shared, self.parts, self._cut(along)))
 
+    def stacked(self, function: Function, shared: Any) -> FloatArray:
+        """Return what ``function(block, shared)`` returns of every block, one under the other."""
+        return np.concatenate(self.map(function, shared))
+
     def map_pairs(
         self,
         function: Function,
@@ -205,6 +209,16 @@ class LocalRows(Rows):
 
     def results(self, calls):
         return list(calls)
+
+    def stacked(self, function, shared):
+        # One array, never the list of blocks beside it.
+        out = None
+        found = self._on_groups(function, shared, self.parts, ())
+        for part, values in zip(self.parts, found, strict=True):
+            if out is None:
+                out = np.empty((self.shape[0], *values.shape[1:]), values.dtype)
+            out[part] = values
+        return out
 
     def total_of(self, calls):
         return add_up(calls)

@@ -30,6 +30,15 @@ def product(thin: FloatArray, small: FloatArray) -> FloatArray:
     return out
 
 
+def turn(thin: FloatArray, small: FloatArray) -> None:
+    """Replace Z by ``Z T``, T square."""
+
+    def change(part: slice) -> None:
+        thin[part] = thin[part] @ small
+
+    each(change, slices(len(thin), ROWS))
+
+
 def inner(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return ``X' Z`` for two arrays with q rows."""
     if len(left) <= ROWS:

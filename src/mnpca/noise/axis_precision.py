@@ -52,13 +52,16 @@ class AxisPrecision:
         self.weights = unscaled * scale
         """The diagonal (one-dimensional) or the precision (CSR)."""
         self.eigenvalues = unscaled_eigenvalues * scale
+        if unscaled_eigenvalues is unscaled:
+            self.eigenvalues = self.weights
         self.groups = tuple(groups)
-        self.base = base or self
+        self._base = base
 
     @classmethod
     def diagonal(cls, weights: FloatArray) -> "AxisPrecision":
         """Independent items with the given inverse variances."""
-        return cls(weights, np.maximum(weights, EIGENVALUE_FLOOR))
+        low = weights.min(initial=EIGENVALUE_FLOOR) < EIGENVALUE_FLOOR
+        return cls(weights, np.maximum(weights, EIGENVALUE_FLOOR) if low else weights)
 
     @classmethod
     def from_precision(cls, precision: sp.csr_array) -> "AxisPrecision":
@@ -73,6 +76,12 @@ class AxisPrecision:
         if not groups:
             return cls.diagonal(eigenvalues)
         return cls(precision, np.maximum(eigenvalues, EIGENVALUE_FLOOR), groups)
+
+    @property
+    def base(self) -> "AxisPrecision":
+        """Return the precision of one set of the items."""
+        # No reference to itself: large arrays would wait for the collector of cycles.
+        return self if self._base is None else self._base
 
     @property
     def size(self) -> int:

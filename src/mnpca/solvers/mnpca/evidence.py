@@ -82,10 +82,7 @@ def prior_gain(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float
     maximum likelihood over a grid of scales s; the same for W. Each row is judged by its own
     likelihood given the others and the other factor.
     """
-    return sum(
-        _scale_gain(observed.evenly(MOST_ITEMS))
-        for observed in observed_factors(engine, noise, posterior)
-    )
+    return sum(map(_scale_gain, observed_factors(engine, noise, posterior, MOST_ITEMS)))
 
 
 def group_gains(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float:
@@ -104,21 +101,17 @@ class ObservedFactor(NamedTuple):
     precisions: FloatArray
     prior: FloatArray
     """The Gaussian prior's covariance in these coordinates."""
-    weight: float = 1.0
+    weight: float
     """How many rows each of these stands for."""
-
-    def evenly(self, most: int) -> "ObservedFactor":
-        """Return an even sample of at most so many rows."""
-        step = max(1, len(self.rows) // most)
-        return self._replace(
-            rows=self.rows[::step], precisions=self.precisions[::step], weight=float(step)
-        )
 
 
 def observed_factors(
-    engine: Engine, noise: NoiseModel, posterior: Posterior
+    engine: Engine, noise: NoiseModel, posterior: Posterior, most: int | None = None
 ) -> list[ObservedFactor]:
-    """Return the rows of X and of W as the data and the other rows show them."""
+    """Return the rows of X and of W as the data and the other rows show them.
+
+    With `most`, an even sample of about so many rows where there are more.
+    """
     k = posterior.rank
     if k == 0 or posterior.left_factor is None or posterior.right_factor is None:
         return []
@@ -128,13 +121,13 @@ def observed_factors(
     target = engine.times(weighted[:, :k])
     if posterior.centered:
         thin.subtract_row(target, metric[k, :k])
-    rows = _observed(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor)
+    rows = _observed(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor, most)
     weighted = noise.row.apply(left)
     metric = thin.inner(left, weighted) + posterior.left_spread
     target = engine.transposed_times(weighted)[:, :k]
     if posterior.centered:
         target -= np.outer(right[:, k], metric[k, :k])
-    cols = _observed(noise.col, target, metric[:k, :k], right[:, :k], posterior.right_factor)
+    cols = _observed(noise.col, target, metric[:k, :k], right[:, :k], posterior.right_factor, most)
     return [rows, cols]
 
 
@@ -144,19 +137,25 @@ def _observed(
     metric: FloatArray,
     factor: FloatArray,
     posterior: FactorPosterior,
+    most: int | None,
 ) -> ObservedFactor:
     """Return one factor F with precision P and the other factor's metric H.
 
     Given the other rows, row i has the linear term ``h_i = (P T - P F H)_i + P_ii H f_i`` and the
     precision ``P_ii H``.
     """
-    k = len(metric)
+    k, step = len(metric), max(1, len(factor) // (most or len(factor)))
     diagonal = side.weights if side.is_diagonal else side.weights.diagonal()
-    at_metric = thin.product(factor, metric)
-    linear = side.apply(target - at_metric) + diagonal[:, None] * at_metric
+    diagonal, at_metric = diagonal[::step], factor[::step] @ metric
+    target -= thin.product(factor, metric)
+    weighted = diagonal[:, None] * target[::step]
+    if not side.is_diagonal:
+        weighted = side.weights[::step] @ target
+    linear = weighted + diagonal[:, None] * at_metric
     root = np.linalg.cholesky(metric + (1e-10 * np.trace(metric) + 1e-12) * np.eye(k))
     rows = np.linalg.solve(root, linear.T).T / diagonal[:, None]
-    return ObservedFactor(rows, diagonal, root.T @ posterior.prior[:k, :k] @ root)
+    prior = root.T @ posterior.prior[:k, :k] @ root
+    return ObservedFactor(rows, diagonal, prior, float(step))
 
 
 def _scale_gain(observed: ObservedFactor) -> float:

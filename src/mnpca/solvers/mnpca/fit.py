@@ -348,11 +348,9 @@ def signal_variance(
         variances = posterior.left_factor.row_variances(noise.row)
         if row_share is not None:
             variances = variances / row_share[:, None]
-        left.append(variances)
-        right.append((posterior.loadings @ basis) ** 2)
         overlap = (basis.T @ posterior.right_factor.basis[:k]) ** 2
-        left.append(variances @ overlap)
-        right.append(col_variances)
+        left.append(variances)
+        right.append((posterior.loadings @ basis) ** 2 + col_variances @ overlap.T)
     if posterior.undetected:
         # A component of scores and loadings with variance one, times s, can be detected from
         # s^4 = 1 / (tr(A^2) tr(B^2)) on. Below, data say nothing of s: uniform, it has a third of

@@ -145,7 +145,7 @@ def _exchange(
         priors=(rows.summary(), cols.summary()),
         left=left,
         right=cols.mean,
-        left_factor=rows.posterior(metric[:k, :k]),
+        left_factor=replace(rows.posterior(metric[:k, :k]), mean=left[:, :k]),
         right_factor=cols.posterior(left_metric),
     )
 

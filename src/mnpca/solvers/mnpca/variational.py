@@ -6,7 +6,7 @@ q(X) q([W, mu]); updating one factor given the other is a ridge regression that 
 scalars in the eigenbasis of its own side's precision. docs/method.md derives the formulas.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -187,6 +187,8 @@ def variational_step(
         path.append(-0.5 * (constant + misfit + divergence))
         if len(path) > 1 and abs(path[-1] - path[-2]) < tol * n * p:
             break
+    if left_factor is not None:
+        left_factor = replace(left_factor, mean=left[:, :k])
     return Posterior(
         left=left,
         right=right,
