@@ -123,6 +123,23 @@ class SparseEngine(Engine):
         row, col = entries.coords
         return float(entries.data @ items.products(row, items, col))
 
+    def row_norms(self, left, right, col_precision) -> FloatArray:
+        nothing, every = np.zeros((self.shape[0], 0)), np.arange(self.shape[0])
+        items = self._row_items(left, right, col_precision, nothing, np.zeros((0, 0)))
+        return items.products(every, items, every)
+
+    def col_norms(self, left, right, row_precision) -> FloatArray:
+        precision = _indexed_as(self.matrix, _matrix(row_precision))
+        norms = np.zeros(self.shape[1])
+        for part in slices(self.shape[0], COPIED):
+            norms += (self.matrix[part] * (precision[part] @ self.matrix)).sum(axis=0)
+        left, right = self._with_means(left, right)
+        weighted = np.asarray(precision @ left)
+        crossed = self._stored_transposed_times(weighted) / self._scale[:, None]
+        norms /= self._scale**2
+        norms += np.einsum("jk,jk->j", right @ (left.T @ weighted) - 2.0 * crossed, right)
+        return norms
+
     def row_gram(self, left, right, col_precision, thin, spread) -> "SparseGram":
         rows: Any = super().row_gram(left, right, col_precision, thin, spread)
         items = self._row_items(left, right, col_precision, thin, spread)

@@ -59,7 +59,7 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
 
 
 def _whitened(Y: FloatArray, fit: MNPCAFit) -> FloatArray:
-    """Return ``A^(1/2) (Y - 1 mean') B^(1/2)`` in float32, computed in float64, a part at a time."""
+    """Return ``A^(1/2) (Y - 1 mean') B^(1/2)`` in float32; float64 in between."""
     white: FloatArray = np.empty(Y.shape, np.float32)
     for part in slices(Y.shape[1], max(CELLS // len(Y), 1)):
         white[:, part] = _root(fit.row_noise, Y[:, part] - fit.mean[part])

@@ -210,7 +210,9 @@ def fit_with(
         return posterior_fields(whole, noise, standardized, posterior.svd._replace(right=right))
 
     dependent = np.zeros(0, int) if dependence is None else dependence.dependent
-    fit = as_fit(best, fields(best.posterior), comparisons, search, standardized, dependent)
+    found = outcome(search, best, standardized)
+    del search  # its iterates: with few columns their scores are not thin beside the data
+    fit = MNPCAFit(**fields(best.posterior), **found, comparisons=comparisons, dependent=dependent)
     if shown is not None and 0 < shown < 1:
         shown = components_for_share(fit.singular_values, shown)
     if shown is None or shown >= best.posterior.rank:
@@ -246,28 +248,19 @@ def _begin(engine: Engine, settings: Settings, report: Report) -> Search:
     return Search.go_on(engine, settings, trail, noise, held)
 
 
-def as_fit(
-    best: Iterate,
-    fields: dict[str, Any],
-    comparisons: tuple[dict[Structure, float], dict[Structure, float]],
-    search: Search,
-    standardized: StandardizedData,
-    dependent: IntArray,
-) -> MNPCAFit:
-    """Express the best iterate in the units of the data."""
-    posterior = best.posterior
+def outcome(search: Search, best: Iterate, standardized: StandardizedData) -> dict[str, Any]:
+    """Return how the search went, in the units of the data, by the names of a fit's fields."""
     chosen = search.best_name()
     settled, last_change = search.ending(trail_of(chosen))
     constant = standardized.constant
-    return MNPCAFit(
-        **fields,
-        elbo=posterior.elbo + constant,
-        evidence=best.evidence + constant,
-        history=tuple(
+    return {
+        "elbo": best.posterior.elbo + constant,
+        "evidence": best.evidence + constant,
+        "history": tuple(
             (stage, iteration, value + constant, change)
             for stage, iteration, value, change in search.history
         ),
-        candidates=tuple(
+        "candidates": tuple(
             Candidate(
                 name,
                 end.posterior.rank,
@@ -278,14 +271,12 @@ def as_fit(
             )
             for name, end in search.finished.items()
         ),
-        rank_path=tuple((rank, value + constant) for rank, value in search.rank_path()),
-        comparisons=comparisons,
-        chosen=chosen,
-        converged=settled,
-        last_change=last_change,
-        n_iter=len(search.history),
-        dependent=dependent,
-    )
+        "rank_path": tuple((rank, value + constant) for rank, value in search.rank_path()),
+        "chosen": chosen,
+        "converged": settled,
+        "last_change": last_change,
+        "n_iter": len(search.history),
+    }
 
 
 def posterior_fields(

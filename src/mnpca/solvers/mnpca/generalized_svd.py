@@ -90,13 +90,16 @@ def generalized_svd(
         # Where Y has no more directions, rounding must not be blown up to unit length.
         floor = max(1e-14 * values[-1], np.finfo(float).tiny)
         singular = np.sqrt(np.maximum(values[::-1], floor))
-        right, weighted_right = right @ (rotation / singular), weighted_right @ (rotation / singular)
+        right, weighted_right = (
+            right @ (rotation / singular),
+            weighted_right @ (rotation / singular),
+        )
         leading = singular[:rank]
         settled = previous is not None and np.max(np.abs(leading - previous) / leading) < tol
         if settled or step == max_iter - 1:
             break
         previous = leading
-        del left  # the next one needs its room
+        left = np.empty((0, width))  # the next one needs its room
     return GeneralisedSVD(thin.product(left, rotation[:, :rank]), leading, right[:, :rank], mean)
 
 

@@ -174,10 +174,13 @@ def variational_step(
                 thin.subtract_row(target, metric[k, :k])
             left_factor = update_factor(target, metric[:k, :k], row_noise, left_factor)
             left[:, :k] = left_factor.mean
+            left_factor = replace(left_factor, mean=left[:, :k])  # kept once
+            del target
             left_spread[:k, :k] = left_factor.spread
         weighted_left = row_noise.apply(left)
         left_metric = thin.inner(left, weighted_left) + left_spread
         target = engine.transposed_times(weighted_left)
+        del weighted_left
         right_factor = update_factor(target, left_metric, col_noise, right_factor)
         right, right_spread = right_factor.mean, right_factor.spread
         weighted_right = col_noise.apply(right)
@@ -187,8 +190,6 @@ def variational_step(
         path.append(-0.5 * (constant + misfit + divergence))
         if len(path) > 1 and abs(path[-1] - path[-2]) < tol * n * p:
             break
-    if left_factor is not None:
-        left_factor = replace(left_factor, mean=left[:, :k])
     return Posterior(
         left=left,
         right=right,
