@@ -94,8 +94,8 @@ def test_squares(place, matrices, formed):
     engine = engine_for(place.put(Y))
     weights, row_weights = np.arange(1.0, p + 1), np.arange(1.0, n + 1)
     squares = engine.squares()
-    close(place, squares.row_sums(weights), Y**2 @ weights)
-    close(place, squares.col_sums(row_weights), row_weights @ Y**2)
+    close(place, squares.times(weights), Y**2 @ weights)
+    close(place, squares.transposed_times(row_weights), row_weights @ Y**2)
 
 
 def test_norms_of_the_residual(place, matrices, formed):

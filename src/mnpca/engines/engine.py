@@ -67,16 +67,16 @@ class Engine:
         return self.rows.stream()
 
     def times(self, right: FloatArray) -> FloatArray:
-        """Return ``Y V`` for a thin V."""
+        """Return ``Y V`` for a thin V, or a vector."""
         return self.rows.stacked(_times, self.rows.beside(right))
 
     def transposed_times(self, left: FloatArray) -> FloatArray:
-        """Return ``Y' U`` for a thin U."""
+        """Return ``Y' U`` for a thin U, or a vector."""
         return to_numpy(self.rows.total(_transposed_times, None, self.rows.beside(left)))
 
-    def squares(self) -> "Squares":
-        """Return the squared entries of Y."""
-        return Squares(self.rows.derived(self.shape[1], _squares, None))
+    def squares(self) -> "Engine":
+        """Return an engine that holds the squared entries of Y."""
+        return Engine(self.rows.derived(self.shape[1], _squares, None))
 
     def weighted_norm(self, row_precision: Weights, col_precision: Weights) -> float:
         """Return ``tr(A Y B Y')``."""
@@ -146,22 +146,6 @@ class DenseEngine(Engine):
 
     def __init__(self, matrix: FloatArray, dtype: npt.DTypeLike = np.float32):
         super().__init__(ArrayRows(np.ascontiguousarray(matrix, dtype=dtype)))
-
-
-class Squares:
-    """Squared entries of an n x p matrix, summed with weights along either side."""
-
-    def __init__(self, squares: Rows):
-        self._squares = squares
-
-    def row_sums(self, col_weights: FloatArray) -> FloatArray:
-        """Return ``sum_j w_j y_ij^2`` of every row i."""
-        return self._squares.stacked(_times, self._squares.beside(col_weights))
-
-    def col_sums(self, row_weights: FloatArray) -> FloatArray:
-        """Return ``sum_i w_i y_ij^2`` of every column j."""
-        weights = self._squares.beside(row_weights)
-        return to_numpy(self._squares.total(_transposed_times, None, weights))
 
 
 def filter_rows(rows: Array, precision: Array | sp.csr_array) -> Array:

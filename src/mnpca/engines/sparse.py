@@ -107,7 +107,7 @@ class SparseEngine(Engine):
         right = right / self._scale[:, None]
         product = self._stored_times(right)
         if self._offset.any():
-            thin.subtract_row(product, self._offset @ right)
+            product -= self._offset @ right
         return product
 
     def transposed_times(self, left: FloatArray) -> FloatArray:

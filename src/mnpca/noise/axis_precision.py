@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from mnpca._components import label_components
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.thin import duplicate, rotate_components, weigh
+from mnpca.engines.thin import rotate_components, weigh
 
 #: Smallest eigenvalue that a precision may have, relative to nothing: data are scaled to rms 1.
 EIGENVALUE_FLOOR = 1e-10
@@ -169,7 +169,7 @@ class AxisPrecision:
         """Return ``V' Z``: coordinates in which the noise is independent."""
         if self.is_diagonal:
             return thin
-        rotated = duplicate(thin)
+        rotated = thin.copy()
         for items, vectors in self.groups:
             rotate_components(items, vectors, thin, rotated)
         return rotated
@@ -178,7 +178,7 @@ class AxisPrecision:
         """Return ``V Z``, the inverse of `rotate`."""
         if self.is_diagonal:
             return thin
-        original = duplicate(thin)
+        original = thin.copy()
         for items, vectors in self.groups:
             rotate_components(items, vectors.transpose(0, 2, 1), thin, original)
         return original

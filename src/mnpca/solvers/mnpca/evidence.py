@@ -120,7 +120,7 @@ def observed_factors(
     metric = thin.inner(right, weighted) + posterior.right_spread
     target = engine.times(weighted[:, :k])
     if posterior.centered:
-        thin.subtract_row(target, metric[k, :k])
+        target -= metric[k, :k]
     rows = _observed(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor, most)
     weighted = noise.row.apply(left)
     metric = thin.inner(left, weighted) + posterior.left_spread

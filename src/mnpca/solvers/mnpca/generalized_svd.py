@@ -77,7 +77,7 @@ def generalized_svd(
     for step in range(max_iter):
         left = engine.times(weighted_right)
         if mean is not None:
-            thin.subtract_row(left, mean @ weighted_right)
+            left -= mean @ weighted_right
         left, weighted_left = _orthonormal(left, row_noise)
         right = engine.transposed_times(weighted_left)
         if mean is not None:

@@ -129,7 +129,7 @@ def _exchange(
         metric = thin.inner(cols.mean, weighted)
         target = engine.times(weighted[:, :k])
         if centered:
-            thin.subtract_row(target, (metric + cols.spread)[k, :k])
+            target -= (metric + cols.spread)[k, :k]
         rows.update(target, metric[:k, :k], cols.spread[:k, :k])
         left = np.column_stack([rows.mean, ones])
         weighted = rows.noise.apply(left)

@@ -171,7 +171,7 @@ def variational_step(
             metric = thin.inner(right, weighted_right) + right_spread
             target = engine.times(weighted_right[:, :k])
             if centered:
-                thin.subtract_row(target, metric[k, :k])
+                target -= metric[k, :k]
             left_factor = update_factor(target, metric[:k, :k], row_noise, left_factor)
             left[:, :k] = left_factor.mean
             left_factor = replace(left_factor, mean=left[:, :k])  # kept once
