@@ -37,9 +37,14 @@ def worker_threads(n_jobs: int | None = None) -> Iterator[None]:
 
 
 def each(function: Callable[[Piece], Result], pieces: Iterable[Piece]) -> list[Result]:
-    """Apply a function to every piece, in the threads of `worker_threads`; keep the order."""
-    pool = _pool.get()
-    return list(map(function, pieces) if pool is None else pool.map(function, pieces))
+    """Apply a function to every piece, in the threads of `worker_threads`; keep the order.
+
+    A single piece is computed where it is: handing it over costs more than most pieces.
+    """
+    pool, pieces = _pool.get(), list(pieces)
+    if pool is None or len(pieces) < 2:
+        return list(map(function, pieces))
+    return list(pool.map(function, pieces))
 
 
 def stream(function: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterator[Result]:

@@ -53,7 +53,12 @@ def explain_rank(fit: MNPCAFit, edge: float, asked: int | None) -> str:
     k = len(fit.singular_values)
     path = dict(fit.rank_path)
     if asked is not None and asked >= k:
-        return f"{asked} component{'s were' if asked != 1 else ' was'} asked for."
+        text = f"{asked} component{'s were' if asked != 1 else ' was'} asked for"
+        live = int(np.sum(fit.singular_values > edge))
+        if live < asked:
+            text += f"; {live or 'none'} of them stand{'s' * (live == 1)} above the noise"
+            text += f", {'the rest' if live else 'they'} show what varies most, as PCA would"
+        return text + "."
     if k == 0:
         return (
             "No component stands above the noise: what the rows and columns share is explained "

@@ -12,6 +12,7 @@ from mnpca.model.low_rank import LowRank, components_for_share, fix_signs
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure
 from mnpca.noise.graph import graph_can_show
+from mnpca.solvers.mnpca.beside_signal import with_principal_components
 from mnpca.solvers.mnpca.dependence import find_dependence
 from mnpca.solvers.mnpca.generalized_svd import GeneralisedSVD
 from mnpca.solvers.mnpca.iterate import Iterate
@@ -202,12 +203,15 @@ def fit_with(
         learned = posterior
         if settings.prior is not None:
             learned = learn_signal(engine, best.noise, posterior, settings.prior)
+        svd = posterior.svd
+        if settings.rank is not None:
+            svd = with_principal_components(engine, best.noise, svd, settings.seed)
         if dependence is None:
-            return posterior_fields(learned, best.noise, standardized, posterior.svd)
+            return posterior_fields(learned, best.noise, standardized, svd)
         whole = dependence.posterior(learned, best.noise.col)
         noise = NoiseModel(best.noise.row, dependence.precision(best.noise.col))
-        right = dependence.expanded(posterior.svd.right)
-        return posterior_fields(whole, noise, standardized, posterior.svd._replace(right=right))
+        svd = svd._replace(right=dependence.expanded(svd.right))
+        return posterior_fields(whole, noise, standardized, svd)
 
     dependent = np.zeros(0, int) if dependence is None else dependence.dependent
     found = outcome(search, best, standardized)
