@@ -36,8 +36,6 @@ ROUGH = 1e-3
 class SparseRows(LazyRows):
     """Rows of a CSR array, ``(y - offset) / scale`` in float32, dense while they are read."""
 
-    in_memory = True
-
     def __init__(
         self,
         matrix: sp.csr_array,
