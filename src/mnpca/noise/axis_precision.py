@@ -49,7 +49,7 @@ class AxisPrecision:
         self.unscaled = unscaled
         self.scale = scale
         self._unscaled_eigenvalues = unscaled_eigenvalues
-        self.weights = unscaled * scale
+        self.weights = unscaled if scale == 1.0 else unscaled * scale
         """The diagonal (one-dimensional) or the precision (CSR)."""
         self.eigenvalues = unscaled_eigenvalues * scale
         if unscaled_eigenvalues is unscaled:
@@ -126,6 +126,8 @@ class AxisPrecision:
     def scaled(self, factor: float) -> "AxisPrecision":
         """Return ``factor * P``."""
         base = self.base
+        if base.is_diagonal:
+            return AxisPrecision.diagonal(base.weights * factor).tile(self.n_repeats)
         scaled = AxisPrecision(
             base.unscaled, base._unscaled_eigenvalues, base.groups, base.scale * factor
         )

@@ -180,10 +180,11 @@ class _Factor:
         linear = a * self.noise.rotate(target)
         for _ in range(EM_STEPS):
             basis, shares = _joint_basis(metric + other_spread, self.site)
-            inside = thin.product(linear, basis) / (1.0 - shares + a * shares)
+            inside = thin.product(linear, basis)
+            inside *= _shrinkage(a, shares)
             means = thin.product(inside, basis.T)
             self.basis, shares = _joint_basis(metric, self.site)
-            self.variances = 1.0 / (1.0 - shares + a * shares)
+            self.variances = _shrinkage(a, shares)
             self.site = np.linalg.inv(self._moment(means))
         self.mean = self.noise.unrotate(means)
         self._set_spread()
@@ -350,6 +351,13 @@ def _joint_basis(metric: FloatArray, other: FloatArray) -> tuple[FloatArray, Flo
     ridge = (1e-10 * np.trace(both) + 1e-12) * np.eye(len(both))
     shares, basis = eigh(metric, both + ridge)
     return basis, np.clip(shares, 0.0, 1.0)
+
+
+def _shrinkage(a: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return ``1 / (1 - shares + a shares)``."""
+    values = a * shares
+    values += 1.0 - shares
+    return np.reciprocal(values, out=values)
 
 
 def _site_precision(d: FloatArray, total: float) -> float:
