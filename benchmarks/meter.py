@@ -57,14 +57,11 @@ ENGINE = {
     "times": ("products", _size),
     "transposed_times": ("products", _size),
     "squares": ("sums of squares", lambda *_: 0),
-    "residual_squares": ("sums of squares", lambda *_: 0),
+    "row_norms": ("sums of squares", _size),
+    "col_norms": ("sums of squares", _size),
     "weighted_norm": ("weighted norm", _size),
     "row_gram": ("rows: variances", lambda *_: 0),
     "col_gram": ("columns: Gram matrix", _column_products),
-}
-SQUARES = {
-    "row_sums": ("sums of squares", lambda *_: 1, 0),
-    "col_sums": ("sums of squares", lambda *_: 1, 0),
 }
 #: Method of a Gram -> (step, number of products, what each costs beyond its own length).
 GRAM = {
@@ -107,8 +104,6 @@ class Metered:
         meter = self._meter
         if name == "standardized":
             return Metered(result, meter, ENGINE)
-        if name in ("squares", "residual_squares"):
-            return Metered(result, meter, SQUARES, float(_size(self._what)))
         if name == "row_gram":
             return Metered(result, meter, GRAM, float(self.shape[1]), "rows: ")
         if name == "col_gram":

@@ -93,15 +93,21 @@ def test_products(place, matrices, formed):
 
 
 def test_squares(place, matrices, formed):
-    Y, left, right, *_ = matrices
+    Y, *_ = matrices
     engine = engine_for(place.put(Y))
     weights, row_weights = np.arange(1.0, p + 1), np.arange(1.0, n + 1)
-    for squares, expected in (
-        (engine.squares(), Y**2),
-        (engine.residual_squares(left, right), (Y - left @ right.T) ** 2),
-    ):
-        close(place, squares.row_sums(weights), expected @ weights)
-        close(place, squares.col_sums(row_weights), row_weights @ expected)
+    squares = engine.squares()
+    close(place, squares.times(weights), Y**2 @ weights)
+    close(place, squares.transposed_times(row_weights), row_weights @ Y**2)
+
+
+def test_norms_of_the_residual(place, matrices, formed):
+    Y, left, right, A, B = matrices
+    engine, residual = engine_for(place.put(Y)), Y - left @ right.T
+    for rows, cols in ((A, B), (A.diagonal(), B.diagonal())):
+        A_, B_ = (m.toarray() if sp.issparse(m) else np.diag(m) for m in (rows, cols))
+        close(place, engine.row_norms(left, right, cols), np.diag(residual @ B_ @ residual.T))
+        close(place, engine.col_norms(left, right, rows), np.diag(residual.T @ A_ @ residual))
 
 
 def grams(engine, Y, left, right, A, B):

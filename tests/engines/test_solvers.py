@@ -8,11 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from mnpca import LikelihoodMNPCA, WassersteinMNPCA
 from mnpca.datasets import make_paper_small
-from mnpca.engines import arrays
-from mnpca.engines.arrays import gram, to_numpy
-from mnpca.engines.inverse_root import inverse_root, stretches
+from mnpca.engines.arrays import to_numpy
 from mnpca.selection.penalty import bic_path
 from mnpca.solvers.wasserstein import Pair, fit_convex, fit_gradient, identify
+from mnpca.solvers.wasserstein.inverse_root import gram, inverse_root, stretches
 
 ALPHA = Pair(0.05, 0.05)
 
@@ -50,7 +49,7 @@ def test_inverse_root_leaves_lost_directions_alone(put):
 
 
 def test_gram_by_pieces(put, monkeypatch):
-    monkeypatch.setattr(arrays, "LARGE_GRAM", 10)
+    monkeypatch.setattr("mnpca.solvers.wasserstein.inverse_root.LARGE_GRAM", 10)
     factor = np.random.default_rng(1002).normal(size=(9, 13))
     np.testing.assert_allclose(to_numpy(gram(put(factor))), factor.T @ factor, atol=1e-12)
 

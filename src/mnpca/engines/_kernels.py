@@ -38,23 +38,18 @@ def pair_dots(left, right, i, j):
 
 
 @njit(cache=True, nogil=True)
-def dense_rows(indptr, indices, data, rows, offset, scale, by_row, out):
-    """Write the listed rows as ``(y - offset) / scale``, both of the columns or of the rows."""
+def dense_rows(indptr, indices, data, rows, offset, scale, out):
+    """Write the listed rows as ``(y - offset) / scale``."""
     kind = out.dtype.type
     background = np.empty(out.shape[1], out.dtype)
-    if not by_row:
-        for j in range(out.shape[1]):
-            background[j] = kind(-offset[j] / scale[j])
+    for j in range(out.shape[1]):
+        background[j] = kind(-offset[j] / scale[j])
     for r in range(len(rows)):
-        i = rows[r]
-        if by_row:
-            background[:] = kind(-offset[i] / scale[i])
         target = out[r]
         target[:] = background
-        for u in range(indptr[i], indptr[i + 1]):
+        for u in range(indptr[rows[r]], indptr[rows[r] + 1]):
             j = indices[u]
-            k = i if by_row else j
-            target[j] = kind((data[u] - offset[k]) / scale[k])
+            target[j] = kind((data[u] - offset[j]) / scale[j])
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
@@ -102,15 +97,29 @@ def col_products(left, right, start, stop, out):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def csr_times(indptr, indices, data, thin, start, stop, out):
-    """Rows `start` to `stop` of a CSR matrix times a thin array."""
+    """Rows `start` to `stop` of a CSR matrix times a dense array, in the type of that."""
+    kind = thin.dtype.type
     for i in range(start, stop):
         target = out[i]
         target[:] = 0.0
-        for u in range(indptr[i], indptr[i + 1]):
-            source = thin[indices[u]]
-            weight = data[u]
-            for c in range(len(target)):
-                target[c] += weight * source[c]
+        u, last = indptr[i], indptr[i + 1]
+        while u + 4 <= last:  # four at a time: the target is fetched and stored once for them
+            a, b, c, d = (
+                thin[indices[u]],
+                thin[indices[u + 1]],
+                thin[indices[u + 2]],
+                thin[indices[u + 3]],
+            )
+            x, y = kind(data[u]), kind(data[u + 1])
+            z, w = kind(data[u + 2]), kind(data[u + 3])
+            for m in range(len(target)):
+                target[m] += x * a[m] + y * b[m] + z * c[m] + w * d[m]
+            u += 4
+        while u < last:
+            source, weight = thin[indices[u]], kind(data[u])
+            for m in range(len(target)):
+                target[m] += weight * source[m]
+            u += 1
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,8 +15,6 @@ from mnpca.engines.threads import slices
 Array: TypeAlias = Any
 """A dense array of NumPy, torch or CuPy; the operations follow the array."""
 
-#: Gram matrices from this size on are computed by pieces, so many along each side.
-LARGE_GRAM, GRAM_PIECES = 2000, 4
 #: Numbers in a temporary on a device; larger work is done in pieces.
 ROOM = 2**27
 
@@ -157,24 +154,6 @@ def inner(one: Array, other: Array) -> float:
     if isinstance(one, np.ndarray):
         return float(np.vdot(one, other))
     return float(namespace(one).sum(one * other))
-
-
-def gram(factor: Array) -> Array:
-    """Return F'F; where the library does not see that it is symmetric, half of it is mirrored."""
-    size = factor.shape[1]
-    if isinstance(factor, np.ndarray) or size < LARGE_GRAM:
-        return factor.T @ factor
-    xp = namespace(factor)
-    cuts = [size * piece // GRAM_PIECES for piece in range(GRAM_PIECES + 1)]
-    parts = [factor[:, first:last] for first, last in pairwise(cuts)]
-    upper = {
-        (i, j): parts[i].T @ parts[j] for i in range(GRAM_PIECES) for j in range(i, GRAM_PIECES)
-    }
-    rows = [
-        xp.concat([upper[i, j] if i <= j else upper[j, i].T for j in range(GRAM_PIECES)], axis=1)
-        for i in range(GRAM_PIECES)
-    ]
-    return xp.concat(rows, axis=0)
 
 
 def row_dots(one: Array, other: Array) -> Array:

@@ -13,10 +13,9 @@ from mnpca.engines.arrays import (
     pieces,
     rough_products,
     row_dots,
-    sparse_times,
     to_numpy,
 )
-from mnpca.engines.rows import ArrayRows, Pairs, joined, large_in_tile
+from mnpca.engines.rows import ArrayRows, Pairs, add_up, joined, large_in_tile
 from mnpca.engines.threads import slices
 
 #: Rows whose products are summed in the matrix's own type; the sums of these are float64.
@@ -60,11 +59,10 @@ class DeviceRows(ArrayRows):
             return self.matrix[where, :]
         return namespace(self.matrix).take(self.matrix, indices(where, self.matrix), axis=0)
 
-    def total_weighted(self, function, shared, precision):
+    def total_weighted(self, function, shared, precision, *along):
         if not sp.issparse(precision):
-            return super().total_weighted(function, shared, precision)
-        weighted = sparse_times(precision, self.matrix)
-        return self.total(lambda rows, _, own: function(rows, own, shared), None, weighted)
+            return super().total_weighted(function, shared, precision, *along)
+        return add_up([function(self.matrix, shared, precision, *along)])
 
     def beside(self, array, dtype=None):
         if sp.issparse(array):

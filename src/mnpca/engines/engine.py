@@ -71,28 +71,31 @@ class Engine:
         return self.rows.stream()
 
     def times(self, right: FloatArray) -> FloatArray:
-        """Return ``Y V`` for a thin V."""
-        return np.concatenate(self.rows.map(_times, self.rows.beside(right)))
+        """Return ``Y V`` for a thin V, or a vector."""
+        return self.rows.stacked(_times, self.rows.beside(right))
 
     def transposed_times(self, left: FloatArray) -> FloatArray:
-        """Return ``Y' U`` for a thin U."""
+        """Return ``Y' U`` for a thin U, or a vector."""
         return to_numpy(self.rows.total(_transposed_times, None, self.rows.beside(left)))
 
-    def squares(self) -> "Squares":
-        """Return the squared entries of Y."""
-        return Squares(self.rows.derived(self.shape[1], _squares, None))
-
-    def residual_squares(self, left: FloatArray, right: FloatArray) -> "Squares":
-        """Return the squared entries of ``Y - left right'``."""
-        signal = self.rows.beside(right.T), self.rows.beside(left)
-        return Squares(self.rows.derived(self.shape[1], _residual_squares, *signal))
+    def squares(self) -> "Engine":
+        """Return an engine that holds the squared entries of Y."""
+        return Engine(self.rows.derived(self.shape[1], _squares, None))
 
     def weighted_norm(self, row_precision: Weights, col_precision: Weights) -> float:
         """Return ``tr(A Y B Y')``."""
         weights = self.rows.beside(col_precision)
-        if sp.issparse(row_precision):
-            return float(self.rows.total_weighted(_weighted_norm, weights, row_precision))
-        return float(self.rows.total(_norms, weights, row_precision))
+        return float(self.rows.total_weighted(_weighted_norm, weights, row_precision))
+
+    def row_norms(self, left: FloatArray, right: FloatArray, col_precision: Weights) -> FloatArray:
+        """Return the diagonal of ``R B R'``, R = Y - left right'."""
+        shared = self.rows.beside(right.T), self.rows.beside(col_precision)
+        return self.rows.stacked(_row_norms, shared, self.rows.beside(left))
+
+    def col_norms(self, left: FloatArray, right: FloatArray, row_precision: Weights) -> FloatArray:
+        """Return the diagonal of ``R' A R``, R = Y - left right'."""
+        signal = self.rows.beside(right.T), self.rows.beside(left)
+        return to_numpy(self.rows.total_weighted(_col_norms, signal[0], row_precision, signal[1]))
 
     def row_gram(
         self,
@@ -103,7 +106,10 @@ class Engine:
         spread: FloatArray,
     ) -> Gram:
         """Return ``R B R' + thin spread thin'`` among rows, R = Y - left right'."""
-        residual = self._residual(left, right, thin)
+        rows = self.rows
+        width = self.shape[1] + thin.shape[1]
+        signal = rows.beside(right.T), rows.beside(left), rows.beside(thin)
+        residual = rows.derived(width, _residual, *signal)
         filtered = residual.derived(
             residual.shape[1],
             _filter,
@@ -127,19 +133,13 @@ class Engine:
             assert isinstance(self.rows, ArrayRows)
             columns = Engine(self.rows.transposed())
             return columns.row_gram(right, left, row_precision, thin, spread)
-        residual = self._residual(left, right, np.empty((len(left), 0)))
-        products = residual.total_weighted(_col_products, None, row_precision)
-        factor = residual.beside(thin, "float64")
-        products += factor @ residual.beside(spread, "float64") @ factor.T
-        return FormedGram.of(products)
-
-    def _residual(self, left: FloatArray, right: FloatArray, thin: FloatArray) -> Rows:
-        """Return ``Y - left right'``, and thin columns beside it."""
         rows = self.rows
-        width = self.shape[1] + thin.shape[1]
-        return rows.derived(
-            width, _residual, rows.beside(right.T), rows.beside(left), rows.beside(thin)
+        products = rows.total_weighted(
+            _col_products, rows.beside(right.T), row_precision, rows.beside(left)
         )
+        factor = rows.beside(thin, "float64")
+        products += factor @ rows.beside(spread, "float64") @ factor.T
+        return FormedGram.of(products)
 
 
 class DenseEngine(Engine):
@@ -152,22 +152,6 @@ class DenseEngine(Engine):
         super().__init__(ArrayRows(np.ascontiguousarray(matrix, dtype=dtype)))
 
 
-class Squares:
-    """Squared entries of an n x p matrix, summed with weights along either side."""
-
-    def __init__(self, squares: Rows):
-        self._squares = squares
-
-    def row_sums(self, col_weights: FloatArray) -> FloatArray:
-        """Return ``sum_j w_j y_ij^2`` of every row i."""
-        return np.concatenate(self._squares.map(_times, self._squares.beside(col_weights)))
-
-    def col_sums(self, row_weights: FloatArray) -> FloatArray:
-        """Return ``sum_i w_i y_ij^2`` of every column j."""
-        weights = self._squares.beside(row_weights)
-        return to_numpy(self._squares.total(_transposed_times, None, weights))
-
-
 def filter_rows(rows: Array, precision: Array | sp.csr_array) -> Array:
     """Return ``rows @ precision``, for a precision that is an array or sparse."""
     if not sp.issparse(precision):
@@ -176,6 +160,11 @@ def filter_rows(rows: Array, precision: Array | sp.csr_array) -> Array:
         return sparse_times(precision, rows.T).T
     data = precision.data.astype(rows.dtype)
     return _kernels.times_sparse(rows, precision.indptr, precision.indices, data)
+
+
+def weigh_rows(precision: Weights, rows: Array) -> Array:
+    """Return ``precision @ rows``, for a precision of these rows that is an array or sparse."""
+    return sparse_times(precision, rows) if sp.issparse(precision) else precision[:, None] * rows
 
 
 def _units(rows: Array) -> list[slice]:
@@ -242,18 +231,14 @@ def _squares(rows: Array, _: None) -> Array:
     return rows * rows
 
 
-def _residual(rows: Array, right_t: Array, left: Array, thin: Array) -> Array:
+def _residual(rows: Array, right_t: Array, left: Array, thin: Array | None = None) -> Array:
+    """Return ``Y - left right'``, and thin columns beside it."""
+    thin = left[:, :0] if thin is None else thin
     n, p = rows.shape
     residual = empty((n, p + thin.shape[1]), rows)
     for part in _units(rows):
         residual[part, :p] = rows[part, :] - left[part, :] @ right_t
     residual[:, p:] = thin
-    return residual
-
-
-def _residual_squares(rows: Array, right_t: Array, left: Array) -> Array:
-    residual = _residual(rows, right_t, left, left[:, :0])
-    residual *= residual
     return residual
 
 
@@ -268,21 +253,30 @@ def _filter(rows: Array, precision: Array | sp.csr_array, thin: Array) -> Array:
     return filtered
 
 
-def _norms(rows: Array, col_precision: Array | sp.csr_array, row_precision: FloatArray) -> float:
-    """Return ``tr(A Y B Y')`` for a diagonal A."""
-    total = 0.0
-    for part in _units(rows):
-        products = to_numpy(row_dots(filter_rows(rows[part, :], col_precision), rows[part, :]))
-        total += float(products.astype(np.float64) @ row_precision[part])
-    return total
-
-
-def _weighted_norm(rows: Array, weighted: Array, col_precision: Array | sp.csr_array) -> float:
+def _weighted_norm(rows: Array, col_precision: Weights, row_precision: Weights) -> float:
     xp = namespace(rows)
-    products = row_dots(filter_rows(rows, col_precision), weighted)
+    products = row_dots(filter_rows(rows, col_precision), weigh_rows(row_precision, rows))
     return float(xp.sum(products, dtype=xp.float64))
 
 
-def _col_products(rows: Array, weighted: Array, _: None) -> Array:
+def _row_norms(rows: Array, shared: tuple[Array, Weights], left: Array) -> FloatArray:
+    right_t, col_precision = shared
+    residual = _residual(rows, right_t, left)
+    norms = (
+        row_dots(filter_rows(residual[part, :], col_precision), residual[part, :])
+        for part in _units(rows)
+    )
+    return np.concatenate([to_numpy(each) for each in norms]).astype(np.float64)
+
+
+def _col_norms(rows: Array, right_t: Array, row_precision: Weights, left: Array) -> Array:
+    xp, residual = namespace(rows), _residual(rows, right_t, left)
+    weighted = weigh_rows(row_precision, residual)
+    weighted *= residual
+    return add_up(xp.sum(weighted[part, :], axis=0, dtype=xp.float64) for part in _units(rows))
+
+
+def _col_products(rows: Array, right_t: Array, row_precision: Weights, left: Array) -> Array:
     """Return ``R' A R``."""
-    return _long_sums(rows, weighted)
+    residual = _residual(rows, right_t, left)
+    return _long_sums(residual, weigh_rows(row_precision, residual))

@@ -18,12 +18,7 @@ from mnpca.engines.threads import each, slices
 class LazyRows(LocalRows):
     """Rows that are not in memory."""
 
-    in_memory = False
-    """Whether rows are cheap to read anew, so that what is derived from them is never stored."""
-
     def kept(self, function, shared, dtype):
-        if self.in_memory:
-            return DerivedRows(self, self.shape[1], function, shared, (), dtype)
         matrix = scratch(self.shape, dtype)
 
         def fill(part: slice) -> None:
@@ -36,11 +31,19 @@ class LazyRows(LocalRows):
         return DerivedRows(self, width, function, shared, along)
 
     def filtered(self, mix, rest):
-        units = sp.csr_array(
-            (np.ones(len(rest)), rest, np.arange(len(rest) + 1)), shape=(len(rest), self.shape[0])
-        )
-        mixed = MixedRows(self, sp.csr_array(sp.vstack([mix, units])))
-        return mixed.kept(as_given, None, self.dtype)
+        width = self.shape[1]
+        matrix = scratch((mix.shape[0] + len(rest), width), self.dtype)
+
+        def fill(part: slice) -> None:
+            used, weights = used_columns(mix[part].astype(self.dtype))
+            matrix[part] = weights @ self.read(used)
+
+        def copy(part: slice) -> None:
+            matrix[mix.shape[0] :][part] = self.read(rest[part])
+
+        each(fill, slices(mix.shape[0], block_rows(width)))
+        each(copy, slices(len(rest), block_rows(width)))
+        return FileRows(matrix)
 
 
 class FileRows(LazyRows):
@@ -66,12 +69,10 @@ class DerivedRows(LazyRows):
         function: Function,
         shared: Any,
         along: Sequence[Any],
-        dtype: str | None = None,
     ):
         self.shape = (base.shape[0], width)
-        self.dtype = base.dtype if dtype is None else np.dtype(dtype)
+        self.dtype = base.dtype
         self.parts = base.parts
-        self.in_memory = base.in_memory
         self._base = base
         self._call = (function, shared, along)
 
@@ -80,21 +81,6 @@ class DerivedRows(LazyRows):
         own = (array[where] for array in along)
         rows: FloatArray = function(self._base.read(where), shared, *own)
         return rows
-
-
-class MixedRows(LazyRows):
-    """Sparse mixtures of other rows."""
-
-    def __init__(self, base: LazyRows, mix: sp.csr_array):
-        self.shape = (mix.shape[0], base.shape[1])
-        self.dtype = base.dtype
-        self.parts = slices(mix.shape[0], block_rows(base.shape[1]))
-        self.in_memory = base.in_memory
-        self._base, self._mix = base, mix.astype(base.dtype)
-
-    def read(self, where: Where) -> FloatArray:
-        used, mix = used_columns(self._mix[where])
-        return np.asarray(mix @ self._base.read(used))
 
 
 def used_columns(matrix: sp.csr_array) -> tuple[IntArray, sp.csr_array]:

@@ -111,6 +111,10 @@ class Rows(ABC):
         """Return ``function(block, shared, ...)`` of every block."""
         return self.results(self._on_groups(function, shared, self.parts, self._cut(along)))
 
+    def stacked(self, function: Function, shared: Any, *along: Any) -> FloatArray:
+        """Return what a function returns of every block, one under the other."""
+        return np.concatenate(self.map(function, shared, *along))
+
     def map_pairs(
         self,
         function: Function,
@@ -131,12 +135,18 @@ class Rows(ABC):
         """Return the sum of ``function(block, shared, ...)`` over the blocks, in float64."""
         return self.total_of(self._on_groups(function, shared, self.parts, self._cut(along)))
 
-    def total_weighted(self, function: Function, shared: Any, precision: Weights) -> Any:
-        """Return the sum of ``function(Z_g, (P Z)_g, shared)`` over groups g of rows."""
+    def total_weighted(
+        self, function: Function, shared: Any, precision: Weights, *along: Any
+    ) -> Any:
+        """Return the sum of ``function(Z_g, shared, P_g, ...)`` over groups g of rows.
+
+        The precision P links no rows of different groups.
+        """
         if not sp.issparse(precision):
-            return self.total(_weigh, (function, shared), self.beside(precision))
+            return self.total(function, shared, self.beside(precision), *along)
         groups, blocks = component_groups(precision, block_rows(self.shape[1]))
-        return self.total_of(self._on_groups(_weigh, (function, shared), groups, [blocks]))
+        own = [blocks, *(map(array.__getitem__, groups) for array in along)]
+        return self.total_of(self._on_groups(function, shared, groups, own))
 
     def beside(self, array: Any, dtype: str | None = None) -> Any:
         """Return an array in the type of the rows, or a given one, where the rows are.
@@ -205,6 +215,16 @@ class LocalRows(Rows):
 
     def results(self, calls):
         return list(calls)
+
+    def stacked(self, function, shared, *along):
+        # One array, never the list of blocks beside it.
+        out = None
+        found = self._on_groups(function, shared, self.parts, self._cut(along))
+        for part, values in zip(self.parts, found, strict=True):
+            if out is None:
+                out = np.empty((self.shape[0], *values.shape[1:]), values.dtype)
+            out[part] = values
+        return out
 
     def total_of(self, calls):
         return add_up(calls)
@@ -324,13 +344,6 @@ def cut(ends: IntArray, length: int) -> list[int]:
         start = int(ends[max(first, last)])
         chosen.append(start)
     return chosen
-
-
-def _weigh(rows: Array, task: tuple[Function, Any], precision: Any) -> Any:
-    function, shared = task
-    if sp.issparse(precision):
-        return function(rows, precision.astype(rows.dtype) @ rows, shared)
-    return function(rows, precision[:, None] * rows, shared)
 
 
 def _rescale(rows: FloatArray, _: None, weights: FloatArray) -> FloatArray:

@@ -2,11 +2,10 @@
 
 Means and scales of columns are never applied to it. Products use the nonzeros: with S the stored
 matrix, ``R = S D - L W'`` is the residual, D the scales, L and W thin (the means are a column of
-W). The search for large entries among all pairs, for which a dense product is faster, makes some
-rows dense at a time.
+W). The search for large entries among all pairs multiplies nonzeros by a few dense rows at a time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from mnpca.engines import _kernels as kernels
 from mnpca.engines import thin
 from mnpca.engines.engine import Engine
 from mnpca.engines.file_rows import LazyRows
-from mnpca.engines.gram import FactorGram, FormedGram, Gram
-from mnpca.engines.rows import Weights, Where, block_rows
+from mnpca.engines.gram import FormedGram, Gram
+from mnpca.engines.rows import Pairs, Weights, Where, block_rows, joined, large_in_tile
 from mnpca.engines.threads import each, slices
 
 #: Gram matrices of up to this many columns are formed.
@@ -27,39 +26,34 @@ FORMED = 4096
 PAIRS = 2**13
 #: Rows that are copied at a time.
 COPIED = 2**13
+#: Items that are dense at a time: so many, and their products with a slice of the others, stay near
+#: the processor.
+STRIP = 128
+#: A search in float32 proposes entries down to this share below the level; float64 decides.
+ROUGH = 1e-3
 
 
 class SparseRows(LazyRows):
-    """Rows of a CSR array, ``(y - offset) / scale``, dense while they are read.
-
-    Offset and scale are of the columns, or with `by_row` of the rows; with them rows are float32.
-    """
-
-    in_memory = True
+    """Rows of a CSR array, ``(y - offset) / scale`` in float32, dense while they are read."""
 
     def __init__(
         self,
         matrix: sp.csr_array,
         offset: FloatArray | None = None,
         scale: FloatArray | None = None,
-        by_row: bool = False,
     ):
         n, p = (int(size) for size in matrix.shape)
         self.shape = (n, p)
         self.dtype = matrix.dtype if scale is None else np.dtype(np.float32)
         self.parts = slices(n, block_rows(p))
-        length = n if by_row else p
-        self._offset = np.zeros(length) if offset is None else offset
-        self._scale = np.ones(length) if scale is None else scale
-        self._by_row = by_row
+        self._offset = np.zeros(p) if offset is None else offset
+        self._scale = np.ones(p) if scale is None else scale
         self._matrix = matrix
 
     def read(self, where: Where) -> FloatArray:
         rows = np.arange(self.shape[0])[where]
         dense = np.empty((len(rows), self.shape[1]), self.dtype)
-        kernels.dense_rows(
-            *_parts(self._matrix), rows, self._offset, self._scale, self._by_row, dense
-        )
+        kernels.dense_rows(*_parts(self._matrix), rows, self._offset, self._scale, dense)
         return dense
 
 
@@ -112,7 +106,7 @@ class SparseEngine(Engine):
         right = right / self._scale[:, None]
         product = self._stored_times(right)
         if self._offset.any():
-            thin.subtract_row(product, self._offset @ right)
+            product -= self._offset @ right
         return product
 
     def transposed_times(self, left: FloatArray) -> FloatArray:
@@ -128,10 +122,26 @@ class SparseEngine(Engine):
         row, col = entries.coords
         return float(entries.data @ items.products(row, items, col))
 
+    def row_norms(self, left, right, col_precision) -> FloatArray:
+        nothing, every = np.zeros((self.shape[0], 0)), np.arange(self.shape[0])
+        items = self._row_items(left, right, col_precision, nothing, np.zeros((0, 0)))
+        return items.products(every, items, every)
+
+    def col_norms(self, left, right, row_precision) -> FloatArray:
+        precision = _indexed_as(self.matrix, _matrix(row_precision))
+        norms = np.zeros(self.shape[1])
+        for part in slices(self.shape[0], COPIED):
+            norms += (self.matrix[part] * (precision[part] @ self.matrix)).sum(axis=0)
+        left, right = self._with_means(left, right)
+        weighted = np.asarray(precision @ left)
+        crossed = self._stored_transposed_times(weighted) / self._scale[:, None]
+        norms /= self._scale**2
+        norms += np.einsum("jk,jk->j", right @ (left.T @ weighted) - 2.0 * crossed, right)
+        return norms
+
     def row_gram(self, left, right, col_precision, thin, spread) -> "SparseGram":
-        rows: Any = super().row_gram(left, right, col_precision, thin, spread)
         items = self._row_items(left, right, col_precision, thin, spread)
-        return SparseGram(rows, (items, items))
+        return SparseGram(items, items)
 
     def col_gram(self, left, right, row_precision, thin, spread) -> Gram:
         long_left, long_right = self._with_means(left, right)
@@ -146,12 +156,10 @@ class SparseEngine(Engine):
             factors, core = _factors(crossed, long_right, inner, thin, spread)
             products += factors @ core @ factors.T
             return FormedGram.of(products)
-        columns = sp.csr_array(self.matrix.T)
-        engine = Engine(SparseRows(columns, *self._given, by_row=True))
-        rows: Any = engine.row_gram(right, left, row_precision, thin, spread)
+        columns, metric = sp.csr_array(self.matrix.T), _matrix(row_precision)
         factors, core = _factors(crossed, long_right, inner, thin, spread)
-        items = SparseItems(columns, _matrix(row_precision), factors, core, 1.0 / self._scale)
-        return SparseGram(rows, (items, items))
+        items = SparseItems(columns, metric, factors, core, 1.0 / self._scale)
+        return SparseGram(items, items)
 
     def _row_items(self, left, right, col_precision, thin, spread) -> "SparseItems":
         """Return the rows of the residual in the metric B, with thin columns beside them."""
@@ -255,12 +263,34 @@ class SparseItems:
         result[order] = values
         return result
 
+    def tile(self, i: Where, other: "SparseItems", j: Where, dtype: Any) -> FloatArray:
+        """Return the products of items j of others, in rows, with items i, in columns."""
+        chosen, thin = other._chosen(j), other.factors[j].astype(dtype)
+        scale = other.scale[j].astype(dtype)[:, None]
+        found = np.empty((len(thin), len(self.scale[i])), dtype)
+        for part in slices(found.shape[1], STRIP):
+            own = np.arange(len(self.scale))[i][part]
+            dense = (self._chosen(own) @ self.metric).toarray() * self.scale[own, None]
+            dense = np.ascontiguousarray(dense.T, dtype=dtype)
+            strip = np.empty((len(thin), len(own)), dtype)
+            kernels.csr_times(*_parts(chosen), dense, 0, len(strip), strip)
+            strip *= scale
+            strip += thin @ (self.factors[own] @ self.core).astype(dtype).T
+            found[:, part] = strip
+        return found
+
     def _rows(self, items: IntArray) -> tuple[Any, IntArray]:
         """Return a CSR matrix that has the items, and where."""
         if self.mix is None:
             return _parts(self.matrix), items
         used, place = np.unique(items, return_inverse=True)
-        return _parts(sp.csr_array(self.mix[used] @ self.matrix)), place
+        return _parts(self._chosen(used)), place
+
+    def _chosen(self, items: Where) -> sp.csr_array:
+        """Return the sparse part of some items."""
+        if self.mix is None:
+            return self.matrix[items]
+        return sp.csr_array(self.mix[items] @ self.matrix)
 
     def rescaled(self, weights: FloatArray) -> "SparseItems":
         """Return the items, each multiplied by its weight."""
@@ -276,30 +306,45 @@ class SparseItems:
         return SparseItems(self.matrix, self.metric, factors, self.core, ones, weights)
 
 
-class SparseGram(FactorGram):
-    """The Gram matrix of sparse items: entries from the nonzeros, whole blocks by dense tiles."""
+class SparseGram(Gram):
+    """The Gram matrix of sparse items: from their nonzeros and thin factors."""
 
-    def __init__(
-        self,
-        rows: FactorGram,
-        items: tuple[SparseItems, SparseItems],
-        extra: sp.csr_array | None = None,
-    ):
-        super().__init__(rows._left, rows._right, extra)
-        self._items = items
+    def __init__(self, left: SparseItems, right: SparseItems, extra: sp.csr_array | None = None):
+        self._left, self._right = left, right
+        self.n_rows, self.size = len(left.scale), len(right.scale)
+        self.extra = extra
 
     def filtered(self, mix: sp.csr_array, rest: IntArray, extra: sp.csr_array) -> "SparseGram":
         units = sp.eye_array(self.size, format="csr")[rest]
-        left, right = (self._items[0].mixed(each) for each in (mix, sp.vstack([mix, units])))
-        return SparseGram(super().filtered(mix, rest, extra), (left, right), extra)
-
-    def _rescale(self, weights: FloatArray) -> None:
-        super()._rescale(weights)
-        rescaled = self._items[0].rescaled(weights)
-        self._items = (rescaled, rescaled)
+        left, right = (self._left.mixed(each) for each in (mix, sp.vstack([mix, units])))
+        return SparseGram(left, right, extra)
 
     def _products(self, i: IntArray, j: IntArray) -> FloatArray:
-        return self._items[0].products(i, self._items[1], j)
+        return self._left.products(i, self._right, j)
+
+    def _blocks(self, components: list[IntArray]) -> Iterator[FloatArray]:
+        return (self._left.tile(items, self._right, items, np.float64) for items in components)
+
+    def _large_products(self, level: float) -> Pairs:
+        pieces = [
+            (rows, cols)
+            for rows in slices(self.n_rows, STRIP * 8)
+            for cols in slices(self.size, COPIED)
+            if cols.stop > rows.start
+        ]
+
+        def search(piece: tuple[slice, slice]) -> Pairs:
+            rows, cols = piece
+            tile = self._left.tile(rows, self._right, cols, np.float32).T
+            return large_in_tile(tile, rows.start, cols.start, level * (1.0 - ROUGH))
+
+        near = joined(each(search, pieces))
+        value = self._products(near.i, near.j)
+        large = np.abs(value) > level
+        return Pairs(near.i[large], near.j[large], value[large])
+
+    def _rescale(self, weights: FloatArray) -> None:
+        self._left = self._right = self._left.rescaled(weights)
 
 
 def _factors(

@@ -19,43 +19,25 @@ SMALL = 16
 
 def product(thin: FloatArray, small: FloatArray) -> FloatArray:
     """Return ``Z T`` for a q x k array Z and a k x l array T."""
-    if len(thin) <= ROWS:
-        return np.asarray(thin @ small)
     out = np.empty((len(thin), small.shape[1]))
-
-    def fill(part: slice) -> None:
-        np.matmul(thin[part], small, out=out[part])
-
-    each(fill, slices(len(thin), ROWS))
+    each(lambda part: np.matmul(thin[part], small, out=out[part]), slices(len(thin), ROWS))
     return out
+
+
+def turn(thin: FloatArray, small: FloatArray) -> None:
+    """Replace Z by ``Z T``, T square."""
+
+    def change(part: slice) -> None:
+        thin[part] = thin[part] @ small
+
+    each(change, slices(len(thin), ROWS))
 
 
 def inner(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return ``X' Z`` for two arrays with q rows."""
     if len(left) <= ROWS:
         return np.asarray(left.T @ right)
-    parts = each(lambda part: left[part].T @ right[part], slices(len(left), ROWS))
-    return np.asarray(sum(parts))
-
-
-def duplicate(thin: FloatArray) -> FloatArray:
-    """Return a copy."""
-    out = np.empty_like(thin)
-
-    def fill(part: slice) -> None:
-        out[part] = thin[part]
-
-    each(fill, slices(len(thin), ROWS))
-    return out
-
-
-def subtract_row(thin: FloatArray, row: FloatArray) -> None:
-    """Subtract the same row from all rows, in place."""
-
-    def change(part: slice) -> None:
-        thin[part] -= row
-
-    each(change, slices(len(thin), ROWS))
+    return np.asarray(sum(each(lambda p: left[p].T @ right[p], slices(len(left), ROWS))))
 
 
 def weigh(weights: FloatArray | sp.csr_array, thin: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from mnpca._components import blocks_by_size
 from mnpca._typing import FloatArray, IntArray
-from mnpca.engines.thin import duplicate, rotate_components, weigh
+from mnpca.engines.thin import rotate_components, weigh
 from mnpca.engines.threads import slices
 
 #: Smallest eigenvalue of a precision; data are scaled to a root mean square of 1.
@@ -50,16 +50,19 @@ class AxisPrecision:
         self.unscaled = unscaled
         self.scale = scale
         self._unscaled_eigenvalues = unscaled_eigenvalues
-        self.weights = unscaled * scale
+        self.weights = unscaled if scale == 1.0 else unscaled * scale
         """The diagonal (one-dimensional) or the precision (CSR)."""
         self.eigenvalues = unscaled_eigenvalues * scale
+        if unscaled_eigenvalues is unscaled:
+            self.eigenvalues = self.weights
         self.groups = tuple(groups)
-        self.base = base or self
+        self._base = base
 
     @classmethod
     def diagonal(cls, weights: FloatArray) -> "AxisPrecision":
         """Independent items with the given inverse variances."""
-        return cls(weights, np.maximum(weights, EIGENVALUE_FLOOR))
+        low = weights.min(initial=EIGENVALUE_FLOOR) < EIGENVALUE_FLOOR
+        return cls(weights, np.maximum(weights, EIGENVALUE_FLOOR) if low else weights)
 
     @classmethod
     def from_precision(cls, precision: sp.csr_array) -> "AxisPrecision":
@@ -73,6 +76,12 @@ class AxisPrecision:
         if not groups:
             return cls.diagonal(eigenvalues)
         return cls(precision, np.maximum(eigenvalues, EIGENVALUE_FLOOR), groups)
+
+    @property
+    def base(self) -> "AxisPrecision":
+        """Return the precision of one set of the items."""
+        # No reference to itself: large arrays would wait for the collector of cycles.
+        return self if self._base is None else self._base
 
     @property
     def size(self) -> int:
@@ -129,6 +138,8 @@ class AxisPrecision:
     def scaled(self, factor: float) -> "AxisPrecision":
         """Return ``factor * P``."""
         base = self.base
+        if base.is_diagonal:
+            return AxisPrecision.diagonal(base.weights * factor).tile(self.n_repeats)
         scaled = AxisPrecision(
             base.unscaled, base._unscaled_eigenvalues, base.groups, base.scale * factor
         )
@@ -172,7 +183,7 @@ class AxisPrecision:
         """Return ``V' Z``: coordinates in which the noise is independent."""
         if self.is_diagonal:
             return thin
-        rotated = duplicate(thin)
+        rotated = thin.copy()
         for items, vectors in self.groups:
             rotate_components(items, vectors, thin, rotated)
         return rotated
@@ -181,7 +192,7 @@ class AxisPrecision:
         """Return ``V Z``, the inverse of `rotate`."""
         if self.is_diagonal:
             return thin
-        original = duplicate(thin)
+        original = thin.copy()
         for items, vectors in self.groups:
             rotate_components(items, vectors.transpose(0, 2, 1), thin, original)
         return original

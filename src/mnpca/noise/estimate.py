@@ -142,10 +142,10 @@ def row_col_scales(
     row_mean: FloatArray = np.ones(n // n_repeats)
     col_scale: FloatArray = np.ones(p)
     for _ in range(sweeps):
-        sums = squares.row_sums(1.0 / col_scale).reshape(n_repeats, -1).mean(axis=0)
+        sums = squares.times(1.0 / col_scale).reshape(n_repeats, -1).mean(axis=0)
         row_mean = _positive(sums / p)
         row_mean /= geometric_mean(row_mean)
-        col_scale = _positive(squares.col_sums(1.0 / np.tile(row_mean, n_repeats)) / n)
+        col_scale = _positive(squares.transposed_times(1.0 / np.tile(row_mean, n_repeats)) / n)
     row = AxisPrecision.diagonal(1.0 / row_mean).tile(n_repeats)
     return row, AxisPrecision.diagonal(1.0 / col_scale)
 

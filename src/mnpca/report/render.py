@@ -105,8 +105,8 @@ def story(document):
         f"The {n:,} × {p:,} matrix was split into a signal of {counted(kept, 'component')} and "
         "noise."
         if kept
-        else f"No component of the {n:,} × {p:,} matrix stands clearly above its noise: there is no "
-        "low-rank signal to show."
+        else f"No component of the {n:,} × {p:,} matrix stands clearly above its noise: there is "
+        "no low-rank signal to show."
     )
     rows, columns = (document["whiteness"][side]["beyond"] for side in ("rows", "columns"))
     return [

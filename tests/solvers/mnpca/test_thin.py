@@ -31,10 +31,9 @@ def test_products(cut):
     left, right, small = (rng.standard_normal(shape) for shape in ((40, 3), (40, 2), (3, 5)))
     np.testing.assert_allclose(thin.product(left, small), left @ small)
     np.testing.assert_allclose(thin.inner(left, right), left.T @ right)
-    np.testing.assert_array_equal(thin.duplicate(left), left)
-    shifted = left.copy()
-    thin.subtract_row(shifted, np.arange(3.0))
-    np.testing.assert_allclose(shifted, left - np.arange(3.0))
+    turned, square = left.copy(), rng.standard_normal((3, 3))
+    thin.turn(turned, square)
+    np.testing.assert_allclose(turned, left @ square)
 
 
 def test_precisions(cut, side):

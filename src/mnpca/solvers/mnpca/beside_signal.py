@@ -63,7 +63,7 @@ def _within(
     weighted = noise.col.apply(right)
     left = engine.times(weighted)
     if mean is not None:
-        thin.subtract_row(left, mean @ weighted)
+        left -= mean @ weighted
     squares, rotation = np.linalg.eigh(thin.inner(left, noise.row.apply(left)))
     sizes = np.sqrt(np.maximum(squares[::-1], np.finfo(float).tiny))
     rotation = rotation[:, ::-1]

@@ -5,6 +5,9 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
 from mnpca._typing import FloatArray
+from mnpca.engines import thin
+from mnpca.engines.rows import TALL, add_up
+from mnpca.engines.threads import slices
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.edges import EdgeTests, can_test, score_edges
 from mnpca.solvers.mnpca.fit import MNPCAFit
@@ -14,6 +17,8 @@ SCORED_CELLS = 100_000
 #: The scores of a sample are interpolated between so many of its quantiles, up to this score.
 KNOTS = 2001
 LARGEST_SCORE = 4.5
+#: Cells that are computed in float64 at a time.
+CELLS = 2**20
 
 
 def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
@@ -43,16 +48,29 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
     if fit.centered:
         left = np.column_stack([left, np.ones(len(left))])
     left, right = _basis(_root(row, left)), _basis(_root(col, fit.loadings))
-    white: FloatArray = np.array(Y, dtype=np.float64)
-    white -= fit.mean
-    white = _root(col, _root(row, white).T).T
+    white = _whitened(Y, fit)
     _project(white, left, right)
-    white = normal_scores(white)
+    _take_normal_scores(white)
     _project(white, left, right)
     free = (white.shape[0] - left.shape[1]) * (white.shape[1] - right.shape[1])
-    white *= np.sqrt(max(free, 1) / max(float(np.vdot(white, white)), 1e-300))
-    white = white.astype(np.float32)
+    squares = sum(float(np.sum(np.square(rows, dtype=np.float64))) for rows in _blocks(white))
+    white *= np.sqrt(max(free, 1) / max(squares, 1e-300))
     return _test(row, white, left, right), _test(col, white.T, right, left)
+
+
+def _whitened(Y: FloatArray, fit: MNPCAFit) -> FloatArray:
+    """Return ``A^(1/2) (Y - 1 mean') B^(1/2)`` in float32; float64 in between."""
+    white: FloatArray = np.empty(Y.shape, np.float32)
+    for part in slices(Y.shape[1], max(CELLS // len(Y), 1)):
+        white[:, part] = _root(fit.row_noise, Y[:, part] - fit.mean[part])
+    for rows in _blocks(white):
+        rows[:] = _root(fit.col_noise, rows.T.astype(np.float64)).T
+    return white
+
+
+def _blocks(matrix: FloatArray) -> list[FloatArray]:
+    """Return the matrix as views of some rows each."""
+    return [matrix[part] for part in slices(len(matrix), max(CELLS // matrix.shape[1], 1))]
 
 
 def _test(
@@ -67,11 +85,23 @@ def _test(
     left_over = np.tile(1.0 - np.einsum("lk,lk->l", observed, observed), repeats)
     if not can_test(size, left_over.sum()):
         return EdgeTests.none(size)
-    n_observations = effective_observations(_side_by_side(white, repeats), left_over)
-    residual = _side_by_side(_inverse_root(noise, white), repeats)
+    white = _side_by_side(white, repeats)
+    n_observations = effective_observations(white, left_over)
+    residual = _inverse_root(noise.base, _condensed(white))
     residual *= np.sqrt(n_observations / left_over.sum())
     hidden = _side_by_side(_inverse_root(noise, taken) / np.sqrt(repeats), repeats)
     return score_edges(residual, hidden, noise.base.precision, n_observations)
+
+
+def _condensed(items: FloatArray) -> FloatArray:
+    """Return items with the same products; of long ones (q x l), the q x q root of ``X X'``."""
+    size, length = items.shape
+    if length < TALL * size:
+        return items
+    parts = (items[:, part] for part in slices(length, max(CELLS // size, 1)))
+    products = add_up(part @ part.T for part in (each.astype(np.float64) for each in parts))
+    values, vectors = np.linalg.eigh(products)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def effective_observations(white: FloatArray, left_over: FloatArray) -> float:
@@ -90,47 +120,58 @@ def effective_observations(white: FloatArray, left_over: FloatArray) -> float:
         Share of every observation that was not taken by the signal. Equal observations would be
         worth their sum.
     """
-    squares = np.square(white, dtype=np.float64)
-    items, observations = squares.sum(axis=1), squares.sum(axis=0)
+    items, products = np.zeros(len(white)), 0.0
+    for part in slices(white.shape[1], max(CELLS // len(white), 1)):
+        squares = np.square(white[:, part], dtype=np.float64)
+        items += squares.sum(axis=1)
+        observations = squares.sum(axis=0)
+        products += float(observations @ observations - np.vdot(squares, squares))
     expected = (items.sum() ** 2 - items @ items) * (left_over @ left_over)
-    found = (observations @ observations - np.vdot(squares, squares)) * left_over.sum() ** 2
+    found = products * left_over.sum() ** 2
     return float(left_over.sum() * expected / found) if found > 0.0 else 0.0
 
 
-def normal_scores(matrix: FloatArray) -> FloatArray:
-    """Replace every cell by the normal quantile of its rank among all cells."""
+def _take_normal_scores(matrix: FloatArray) -> None:
+    """Replace every cell by the normal quantile of its rank among all cells, in place."""
     if matrix.size <= SCORED_CELLS:
         ranks = rankdata(matrix).reshape(matrix.shape)
-        return np.asarray(ndtri((ranks - 0.5) / matrix.size))
+        matrix[:] = ndtri((ranks - 0.5) / matrix.size)
+        return
     sample = np.random.default_rng(0).choice(matrix.reshape(-1), SCORED_CELLS)
     scores = np.linspace(-LARGEST_SCORE, LARGEST_SCORE, KNOTS)
-    return np.asarray(np.interp(matrix, np.quantile(sample, ndtr(scores)), scores))
+    knots = np.quantile(sample, ndtr(scores))
+    for rows in _blocks(matrix):
+        rows[:] = np.interp(rows, knots, scores)
 
 
-def _root(noise: AxisPrecision, thin: FloatArray) -> FloatArray:
+def _root(noise: AxisPrecision, items: FloatArray) -> FloatArray:
     """Return ``P^(1/2) Z``, the symmetric root: every item keeps its place."""
-    return noise.unrotate(noise.whiten(thin))
+    return noise.unrotate(noise.whiten(items))
 
 
-def _inverse_root(noise: AxisPrecision, thin: FloatArray) -> FloatArray:
+def _inverse_root(noise: AxisPrecision, items: FloatArray) -> FloatArray:
     """Return ``P^(-1/2) Z``."""
-    return noise.color(noise.rotate(thin))
+    return noise.color(noise.rotate(items))
 
 
-def _basis(thin: FloatArray) -> FloatArray:
+def _basis(factor: FloatArray) -> FloatArray:
     """Return an orthonormal basis of the columns; columns of zeros have none."""
-    lengths = np.linalg.norm(thin, axis=0)
-    thin = thin[:, lengths > 0.0] / lengths[lengths > 0.0]
-    vectors, lengths, _ = np.linalg.svd(thin, full_matrices=False)
+    lengths = np.linalg.norm(factor, axis=0)
+    factor = factor[:, lengths > 0.0] / lengths[lengths > 0.0]
+    vectors, lengths, _ = np.linalg.svd(factor, full_matrices=False)
     return np.asarray(vectors[:, lengths > 1e-8])
 
 
 def _project(matrix: FloatArray, left: FloatArray, right: FloatArray) -> None:
     """Take the span of `left` out of the columns and that of `right` out of the rows, in place."""
-    matrix -= left @ (left.T @ matrix)
-    matrix -= (matrix @ right) @ right.T
+    within = thin.inner(left, matrix)
+    start = 0
+    for rows in _blocks(matrix):
+        rest = rows - left[start : start + len(rows)] @ within
+        rows[:] = rest - (rest @ right) @ right.T
+        start += len(rows)
 
 
 def _side_by_side(stacked: FloatArray, repeats: int) -> FloatArray:
     """Put matrices that lie one under the other side by side."""
-    return np.ascontiguousarray(np.concatenate(np.split(stacked, repeats), axis=1))
+    return stacked if repeats == 1 else np.concatenate(np.split(stacked, repeats), axis=1)

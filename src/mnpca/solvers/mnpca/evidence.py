@@ -82,10 +82,7 @@ def prior_gain(engine: Engine, noise: NoiseModel, posterior: Posterior) -> float
     maximum likelihood over a grid of scales s; the same for W. Each row is judged by its own
     likelihood given the others and the other factor.
     """
-    return sum(
-        _scale_gain(observed.evenly(MOST_ITEMS))
-        for observed in observed_factors(engine, noise, posterior)
-    )
+    return sum(map(_scale_gain, observed_factors(engine, noise, posterior, MOST_ITEMS)))
 
 
 def group_gains(engine: Engine, noise: NoiseModel, posterior: Posterior, rank: int) -> float:
@@ -93,7 +90,7 @@ def group_gains(engine: Engine, noise: NoiseModel, posterior: Posterior, rank: i
 
     Only the leading components are looked at, so many of them.
     """
-    factors = observed_factors(engine, noise, posterior, rank)
+    factors = observed_factors(engine, noise, posterior, rank=rank)
     return sum(group_gain(observed.rows, observed.precisions) for observed in factors)
 
 
@@ -107,44 +104,45 @@ class ObservedFactor(NamedTuple):
     precisions: FloatArray
     prior: FloatArray
     """The Gaussian prior's covariance in these coordinates."""
-    weight: float = 1.0
+    weight: float
     """How many rows each of these stands for."""
-
-    def evenly(self, most: int) -> "ObservedFactor":
-        """Return an even sample of at most so many rows."""
-        step = max(1, len(self.rows) // most)
-        return self._replace(
-            rows=self.rows[::step], precisions=self.precisions[::step], weight=float(step)
-        )
 
 
 def observed_factors(
-    engine: Engine, noise: NoiseModel, posterior: Posterior, rank: int | None = None
+    engine: Engine,
+    noise: NoiseModel,
+    posterior: Posterior,
+    most: int | None = None,
+    rank: int | None = None,
 ) -> list[ObservedFactor]:
     """Return the rows of X and of W as the data and the other rows show them.
 
-    Where a rank is given, only the leading components are looked at.
+    With `most`, an even sample of about so many rows where there are more; with `rank`, so many
+    leading components only.
     """
-    if posterior.left_factor is None or posterior.right_factor is None:
-        return []
     k = posterior.rank if rank is None else rank
-    kept = [*range(k), *range(posterior.rank, posterior.right.shape[1])]
-    left, right = posterior.left[:, kept], posterior.right[:, kept]
-    left_spread, right_spread = (
-        spread[np.ix_(kept, kept)] for spread in (posterior.left_spread, posterior.right_spread)
-    )
+    if k == 0 or posterior.left_factor is None or posterior.right_factor is None:
+        return []
+    left, right = posterior.left, posterior.right
+    left_spread, right_spread = posterior.left_spread, posterior.right_spread
+    if k < posterior.rank:
+        kept = np.r_[:k, posterior.rank : right.shape[1]]
+        left, right = left[:, kept], right[:, kept]
+        left_spread, right_spread = (
+            spread[np.ix_(kept, kept)] for spread in (left_spread, right_spread)
+        )
     weighted = noise.col.apply(right)
     metric = thin.inner(right, weighted) + right_spread
     target = engine.times(weighted[:, :k])
     if posterior.centered:
-        thin.subtract_row(target, metric[k, :k])
-    rows = _observed(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor)
+        target -= metric[k, :k]
+    rows = _observed(noise.row, target, metric[:k, :k], left[:, :k], posterior.left_factor, most)
     weighted = noise.row.apply(left)
     metric = thin.inner(left, weighted) + left_spread
     target = engine.transposed_times(weighted)[:, :k]
     if posterior.centered:
         target -= np.outer(right[:, k], metric[k, :k])
-    cols = _observed(noise.col, target, metric[:k, :k], right[:, :k], posterior.right_factor)
+    cols = _observed(noise.col, target, metric[:k, :k], right[:, :k], posterior.right_factor, most)
     return [rows, cols]
 
 
@@ -154,19 +152,25 @@ def _observed(
     metric: FloatArray,
     factor: FloatArray,
     posterior: FactorPosterior,
+    most: int | None,
 ) -> ObservedFactor:
     """Return one factor F with precision P and the other factor's metric H.
 
     Given the other rows, row i has the linear term ``h_i = (P T - P F H)_i + P_ii H f_i`` and the
     precision ``P_ii H``.
     """
-    k = len(metric)
+    k, step = len(metric), max(1, len(factor) // (most or len(factor)))
     diagonal = side.weights if side.is_diagonal else side.weights.diagonal()
-    at_metric = thin.product(factor, metric)
-    linear = side.apply(target - at_metric) + diagonal[:, None] * at_metric
+    diagonal, at_metric = diagonal[::step], factor[::step] @ metric
+    target -= thin.product(factor, metric)
+    weighted = diagonal[:, None] * target[::step]
+    if not side.is_diagonal:
+        weighted = side.weights[::step] @ target
+    linear = weighted + diagonal[:, None] * at_metric
     root = np.linalg.cholesky(metric + (1e-10 * np.trace(metric) + 1e-12) * np.eye(k))
     rows = np.linalg.solve(root, linear.T).T / diagonal[:, None]
-    return ObservedFactor(rows, diagonal, root.T @ posterior.prior[:k, :k] @ root)
+    prior = root.T @ posterior.prior[:k, :k] @ root
+    return ObservedFactor(rows, diagonal, prior, float(step))
 
 
 def _scale_gain(observed: ObservedFactor) -> float:

@@ -219,7 +219,9 @@ def fit_with(
         svd = svd._replace(right=scaled.dependence.expanded(svd.right))
         return posterior_fields(whole, noise, scaled.whole, svd)
 
-    fit = as_fit(found, fields(best.posterior))
+    known = outcome(found)
+    del found  # the ends of its trails: with few columns their scores are not thin beside the data
+    fit = MNPCAFit(**fields(best.posterior), **known)
     if shown is not None and 0 < shown < 1:
         shown = components_for_share(fit.singular_values, shown)
     if shown is None or shown >= best.posterior.rank:
@@ -326,22 +328,21 @@ def _begin(engine: Engine, settings: Settings, report: Report) -> Search:
     return Search.go_on(engine, settings, trail, noise, held)
 
 
-def as_fit(found: _Found, fields: dict[str, Any]) -> MNPCAFit:
-    """Express what was found in the units of the data."""
+def outcome(found: _Found) -> dict[str, Any]:
+    """Return how the search went, in the units of the data, by the names of a fit's fields."""
     scaled, search, best = found.scaled, found.search, found.best
     chosen = search.best_name()
     settled, last_change = search.ending(trail_of(chosen))
     constant = scaled.whole.constant
     dependence = scaled.dependence
-    return MNPCAFit(
-        **fields,
-        elbo=best.posterior.elbo + constant,
-        evidence=best.evidence + constant,
-        history=tuple(
+    return {
+        "elbo": best.posterior.elbo + constant,
+        "evidence": best.evidence + constant,
+        "history": tuple(
             (stage, iteration, value + constant, change)
             for stage, iteration, value, change in search.history
         ),
-        candidates=tuple(
+        "candidates": tuple(
             Candidate(
                 name,
                 end.posterior.rank,
@@ -352,16 +353,16 @@ def as_fit(found: _Found, fields: dict[str, Any]) -> MNPCAFit:
             )
             for name, end in search.finished.items()
         ),
-        rank_path=tuple((rank, value + constant) for rank, value in search.rank_path()),
-        comparisons=found.comparisons,
-        chosen=chosen,
-        converged=settled,
-        last_change=last_change,
-        n_iter=len(search.history),
-        dependent=np.zeros(0, int) if dependence is None else dependence.dependent,
-        row_units=scaled.row_units,
-        row_units_gain=found.row_units_gain,
-    )
+        "rank_path": tuple((rank, value + constant) for rank, value in search.rank_path()),
+        "comparisons": found.comparisons,
+        "chosen": chosen,
+        "converged": settled,
+        "last_change": last_change,
+        "n_iter": len(search.history),
+        "dependent": np.zeros(0, int) if dependence is None else dependence.dependent,
+        "row_units": scaled.row_units,
+        "row_units_gain": found.row_units_gain,
+    }
 
 
 def posterior_fields(
@@ -427,11 +428,9 @@ def signal_variance(
         variances = posterior.left_factor.row_variances(noise.row)
         if row_share is not None:
             variances = variances / row_share[:, None]
-        left.append(variances)
-        right.append((posterior.loadings @ basis) ** 2)
         overlap = (basis.T @ posterior.right_factor.basis[:k]) ** 2
-        left.append(variances @ overlap)
-        right.append(col_variances)
+        left.append(variances)
+        right.append((posterior.loadings @ basis) ** 2 + col_variances @ overlap.T)
     if posterior.undetected:
         # A component of scores and loadings with variance one, times s, can be detected from
         # s^4 = 1 / (tr(A^2) tr(B^2)) on. Below, data say nothing of s: uniform, it has a third of

@@ -123,7 +123,7 @@ def _exchange(
         metric = thin.inner(cols.mean, weighted)
         target = engine.times(weighted[:, :k])
         if centered:
-            thin.subtract_row(target, (metric + cols.spread)[k, :k])
+            target -= (metric + cols.spread)[k, :k]
         rows.update(target, metric[:k, :k], cols.spread[:k, :k])
         left = np.column_stack([rows.mean, ones])
         weighted = rows.noise.apply(left)
@@ -139,7 +139,7 @@ def _exchange(
         priors=(rows.summary(), cols.summary()),
         left=left,
         right=cols.mean,
-        left_factor=rows.posterior(metric[:k, :k]),
+        left_factor=replace(rows.posterior(metric[:k, :k]), mean=left[:, :k]),
         right_factor=cols.posterior(left_metric),
     )
 
@@ -174,10 +174,11 @@ class _Factor:
         linear = a * self.noise.rotate(target)
         for _ in range(EM_STEPS):
             basis, shares = _joint_basis(metric + other_spread, self.site)
-            inside = thin.product(linear, basis) / (1.0 - shares + a * shares)
+            inside = thin.product(linear, basis)
+            inside *= _shrinkage(a, shares)
             means = thin.product(inside, basis.T)
             self.basis, shares = _joint_basis(metric, self.site)
-            self.variances = 1.0 / (1.0 - shares + a * shares)
+            self.variances = _shrinkage(a, shares)
             self.site = np.linalg.inv(self._moment(means))
         self.mean = self.noise.unrotate(means)
         self._set_spread()
@@ -378,6 +379,13 @@ def _joint_basis(metric: FloatArray, other: FloatArray) -> tuple[FloatArray, Flo
     ridge = (1e-10 * np.trace(both) + 1e-12) * np.eye(len(both))
     shares, basis = eigh(metric, both + ridge)
     return basis, np.clip(shares, 0.0, 1.0)
+
+
+def _shrinkage(a: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return ``1 / (1 - shares + a shares)``."""
+    values = a * shares
+    values += 1.0 - shares
+    return np.reciprocal(values, out=values)
 
 
 def _site_precision(d: FloatArray, total: float) -> float:

@@ -145,14 +145,15 @@ def generalized_svd(
         right[:, : start.shape[1]] = start[:, :width]
     right, weighted_right = _orthonormal(right, col_noise)
     previous = None
-    for _ in range(max_iter):
+    for step in range(max_iter):
         left = engine.times(weighted_right)
         if mean is not None:
-            thin.subtract_row(left, mean @ weighted_right)
+            left -= mean @ weighted_right
         left, weighted_left = _orthonormal(left, row_noise)
         right = engine.transposed_times(weighted_left)
         if mean is not None:
             right -= np.outer(mean, weighted_left.sum(axis=0))
+        del weighted_left
         weighted_right = col_noise.apply(right)
         gram = thin.inner(right, weighted_right)
         values, rotation = np.linalg.eigh((gram + gram.T) / 2)
@@ -160,23 +161,27 @@ def generalized_svd(
         # Where Y has no more directions, rounding must not be blown up to unit length.
         floor = max(1e-14 * values[-1], np.finfo(float).tiny)
         singular = np.sqrt(np.maximum(values[::-1], floor))
-        right = thin.product(right, rotation / singular)
-        weighted_right = thin.product(weighted_right, rotation / singular)
+        right = right @ (rotation / singular)
+        weighted_right = weighted_right @ (rotation / singular)
         leading = singular[:rank]
-        if previous is not None and np.max(np.abs(leading - previous) / leading) < tol:
+        settled = previous is not None and np.max(np.abs(leading - previous) / leading) < tol
+        if settled or step == max_iter - 1:
             break
         previous = leading
+        left = np.empty((0, width))  # the next one needs its room
     return GeneralizedSVD(thin.product(left, rotation[:, :rank]), leading, right[:, :rank], mean)
 
 
 def _orthonormal(factor: FloatArray, noise: AxisPrecision) -> tuple[FloatArray, FloatArray]:
-    """Return Q spanning the columns of Z with Q'PQ = I, and P Q."""
+    """Turn Z into Q with the same span and Q'PQ = I, in place; return it and P Q."""
     weighted = noise.apply(factor)
     gram = thin.inner(factor, weighted)
     scale = 1.0 / np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
     values, vectors = np.linalg.eigh((gram + gram.T) / 2 * scale * scale[:, None])
     transform = scale[:, None] * (vectors / np.sqrt(np.maximum(values, 1e-10)))
-    return thin.product(factor, transform), thin.product(weighted, transform)
+    thin.turn(factor, transform)
+    thin.turn(weighted, transform)
+    return factor, weighted
 
 
 def noise_edge(shape: tuple[int, int]) -> float:

@@ -9,7 +9,7 @@ from mnpca.engines.engine import Engine
 from mnpca.engines.gram import FactorGram, Gram
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel, Structure, diagonal_noise, noise_from_gram
-from mnpca.noise.graph import Candidates
+from mnpca.noise.graph import Candidates, graph_can_show
 from mnpca.solvers.mnpca.variational import Posterior
 
 
@@ -42,10 +42,7 @@ def noise_step(
     """
     n, p = engine.shape
     row, col = noise.row, noise.col
-    if "graph" in (row_structure, col_structure):
-        step: _DiagonalStep | _GraphStep = _GraphStep(engine, posterior, memory)
-    else:
-        step = _DiagonalStep(engine, posterior)
+    step = _Step(engine, posterior, memory)
     if n >= p:
         col = step.col(row, col, col_structure)
         row = step.row(row, col, row_structure)
@@ -60,66 +57,51 @@ def simpler_noise(
 ) -> NoiseModel:
     """Re-estimate the noise of one axis with variances alone; the other axis stays as it is."""
     row, col = noise.row, noise.col
-    if (row if axis else col).is_diagonal:
-        step: _DiagonalStep | _GraphStep = _DiagonalStep(engine, posterior)
-    else:
-        step = _GraphStep(engine, posterior, Memory())
+    step = _Step(engine, posterior, Memory())
     if axis:
         return NoiseModel(row, step.col(row, col, structure)).in_gauge()
     return NoiseModel(step.row(row, col, structure), col).in_gauge()
 
 
-class _DiagonalStep:
-    """Both sides diagonal: two weighted sums of squares of one residual."""
+@dataclass(frozen=True)
+class _Step:
+    """The two halves of a noise step.
 
-    def __init__(self, engine: Engine, posterior: Posterior):
-        self.shape = engine.shape
-        self.posterior = posterior
-        self.squares = engine.residual_squares(posterior.left, posterior.right)
+    A side whose edges are looked for needs a Gram matrix, any other side its diagonal.
+    """
 
-    def row(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
-        posterior = self.posterior
-        total = self.squares.row_sums(1.0 / col.variances)
-        total += _thin_diagonal(posterior.left, posterior.right_spread)
-        total += row.marginal(posterior.row_uncertainty[:, None])[:, 0]
-        m = self.shape[1] * row.n_repeats
-        return diagonal_noise(row.pool(total), m, structure).tile(row.n_repeats)
-
-    def col(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
-        posterior = self.posterior
-        total = self.squares.col_sums(1.0 / row.variances)
-        total += _thin_diagonal(posterior.right, posterior.left_spread)
-        total += col.marginal(posterior.col_uncertainty[:, None])[:, 0]
-        return diagonal_noise(total, self.shape[0], structure)
-
-
-class _GraphStep:
-    """At least one side with a graph: Gram matrices of the residual."""
-
-    def __init__(self, engine: Engine, posterior: Posterior, memory: Memory):
-        self.engine = engine
-        self.posterior = posterior
-        self.memory = memory
+    engine: Engine
+    signal: Posterior
+    memory: Memory
 
     def row(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
-        signal = self.posterior
-        uncertainty = row.function(signal.row_uncertainty)
-        gram = self.engine.row_gram(
-            signal.left, signal.right, col.weights, signal.left, signal.right_spread
-        )
-        m = self.engine.shape[1] * row.n_repeats
-        gram = _pooled(gram, row.n_repeats)
-        side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row)
+        """Return the precision of the rows."""
+        signal, m = self.signal, self.engine.shape[1] * row.n_repeats
+        factors = signal.left, signal.right, col.weights
+        if structure == "graph" and graph_can_show(row.base.size, m):
+            gram = self.engine.row_gram(*factors, signal.left, signal.right_spread)
+            gram = _pooled(gram, row.n_repeats)
+            uncertainty = row.function(signal.row_uncertainty)
+            side = noise_from_gram(gram, uncertainty, m, structure, self.memory.row)
+        else:
+            total = self.engine.row_norms(*factors)
+            total += _thin_diagonal(signal.left, signal.right_spread)
+            total += row.marginal(signal.row_uncertainty[:, None])[:, 0]
+            side = diagonal_noise(row.pool(total), m, structure)
         return side.tile(row.n_repeats)
 
     def col(self, row: AxisPrecision, col: AxisPrecision, structure: Structure) -> AxisPrecision:
-        signal = self.posterior
-        uncertainty = col.function(signal.col_uncertainty)
-        gram = self.engine.col_gram(
-            signal.left, signal.right, row.weights, signal.right, signal.left_spread
-        )
-        m = self.engine.shape[0]
-        return noise_from_gram(gram, uncertainty, m, structure, self.memory.col)
+        """Return the precision of the columns."""
+        signal, m = self.signal, self.engine.shape[0]
+        factors = signal.left, signal.right, row.weights
+        if structure == "graph" and graph_can_show(col.size, m):
+            gram = self.engine.col_gram(*factors, signal.right, signal.left_spread)
+            uncertainty = col.function(signal.col_uncertainty)
+            return noise_from_gram(gram, uncertainty, m, structure, self.memory.col)
+        total = self.engine.col_norms(*factors)
+        total += _thin_diagonal(signal.right, signal.left_spread)
+        total += col.marginal(signal.col_uncertainty[:, None])[:, 0]
+        return diagonal_noise(total, m, structure)
 
 
 def _pooled(gram: Gram, n_repeats: int) -> Gram:

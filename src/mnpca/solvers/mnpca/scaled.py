@@ -51,8 +51,8 @@ class Scaled:
         engine, weights = self.kept.engine, 1.0 / fit.noise.col.variances
         left, right = fit.posterior.left, fit.posterior.right
         m = engine.shape[1]
-        rest = engine.residual_squares(left, right).row_sums(weights) / m
-        whole = engine.squares().row_sums(weights) / m
+        rest = engine.row_norms(left, right, weights) / m
+        whole = engine.squares().times(weights) / m
         ridge = ridge_weight(m)
         return np.asarray(np.sqrt((m * rest + ridge * whole) / (m + ridge)))
 

@@ -447,7 +447,13 @@ def _fit_signal(
         max_sweeps=sweeps,
         seed=settings.seed,
     )
-    return Iterate(noise, posterior, evidence(engine, noise, posterior))
+    value = evidence(engine, noise, posterior)
+    if sweeps < FINAL_SWEEPS:
+        # Only the end is asked for its scores. Those of every leader on the way would have a good
+        # part of the size of a table with few columns.
+        nobody = np.zeros((0, posterior.rank))
+        posterior = replace(posterior, svd=posterior.svd._replace(left=nobody))
+    return Iterate(noise, posterior, value)
 
 
 def _change(new: Iterate, old: Iterate) -> float:

@@ -6,7 +6,7 @@ q(X) q([W, mu]); updating one factor given the other is a ridge regression that 
 scalars in the eigenbasis of its own side's precision. docs/method.md derives the formulas.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -184,13 +184,16 @@ def variational_step(
             metric = thin.inner(right, weighted_right) + right_spread
             target = engine.times(weighted_right[:, :k])
             if centered:
-                thin.subtract_row(target, metric[k, :k])
+                target -= metric[k, :k]
             left_factor = update_factor(target, metric[:k, :k], row_noise, left_factor)
             left[:, :k] = left_factor.mean
+            left_factor = replace(left_factor, mean=left[:, :k])  # kept once
+            del target
             left_spread[:k, :k] = left_factor.spread
         weighted_left = row_noise.apply(left)
         left_metric = thin.inner(left, weighted_left) + left_spread
         target = engine.transposed_times(weighted_left)
+        del weighted_left
         right_factor = update_factor(target, left_metric, col_noise, right_factor)
         right, right_spread = right_factor.mean, right_factor.spread
         weighted_right = col_noise.apply(right)

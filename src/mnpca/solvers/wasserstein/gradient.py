@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from mnpca.engines.arrays import Array, astype, diagonal_matrix, gram, namespace, to_numpy
-from mnpca.engines.inverse_root import SMALLEST_SHARE, inverse_root, stretches
+from mnpca.engines.arrays import Array, astype, diagonal_matrix, namespace, to_numpy
 from mnpca.model.wasserstein import Discrepancy, Spectrum, relaxed, spectrum
 from mnpca.solvers.progress import Progress, Report, State, pack, silent, unpack
+from mnpca.solvers.wasserstein.inverse_root import SMALLEST_SHARE, gram, inverse_root, stretches
 from mnpca.solvers.wasserstein.pair import Pair, WassersteinFit, exact_fit
 
 # Of Adam (Kingma and Ba 2015).
