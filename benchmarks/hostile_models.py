@@ -372,7 +372,7 @@ TAMPERED = [
     ("MNPCA", "row_chunks_", lambda c: (1, 2), "do not add up"),
     ("MNPCA", "feature_names_in_", lambda n: np.arange(10), "no text"),
     ("MNPCA", "noise_", lambda t: 3, "not a table of rows and columns"),
-    ("MNPCA", "model_check_", lambda t: {}, "model_check_ lacks white or advice"),
+    ("MNPCA", "model_check_", lambda t: {}, "not the check of a model"),
     ("MNPCA", "candidates_", lambda t: "x", "candidates_ is a str"),
     ("MNPCA", "choice_", lambda t: 5, "choice_ is a int"),
     ("MNPCA", "objective_history_", lambda h: ["a"], "not real numbers"),

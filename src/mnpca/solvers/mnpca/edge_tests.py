@@ -59,12 +59,23 @@ def edge_tests(Y: FloatArray, fit: MNPCAFit) -> tuple[EdgeTests, EdgeTests]:
 
 
 def _whitened(Y: FloatArray, fit: MNPCAFit) -> FloatArray:
-    """Return ``A^(1/2) (Y - 1 mean') B^(1/2)`` in float32; float64 in between."""
+    """Return ``A^(1/2) (Y - 1 mean') B^(1/2)`` up to a factor, in float32; float64 in between.
+
+    Columns are divided by their size before the first root, and all by that of the first rows after
+    the second one: float32 does not hold every unit.
+    """
     white: FloatArray = np.empty(Y.shape, np.float32)
+    sizes = np.ones((Y.shape[1], 1))
     for part in slices(Y.shape[1], max(CELLS // len(Y), 1)):
-        white[:, part] = _root(fit.row_noise, Y[:, part] - fit.mean[part])
+        centered = Y[:, part] - fit.mean[part]
+        sizes[part, 0] = np.abs(centered).max(axis=0)
+        sizes[part][sizes[part] == 0.0] = 1.0
+        white[:, part] = _root(fit.row_noise, centered / sizes[part, 0])
+    unit = 0.0
     for rows in _blocks(white):
-        rows[:] = _root(fit.col_noise, rows.T.astype(np.float64)).T
+        rooted = _root(fit.col_noise, rows.T * sizes)
+        unit = unit or float(np.abs(rooted).max()) or 1.0
+        rows[:] = (rooted / unit).T
     return white
 
 

@@ -405,9 +405,10 @@ class Search(Resumable):
         self.ranks.append(self.current.posterior.rank)
         leader = self.leader
         better = leader is None or value > leader.evidence
-        if stage.part == FEWER and leader and self._live(self.current) != self._live(leader):
-            # A component below the noise edge is no part of any groups.
-            better = self.worth(self.current) > self.worth(leader)
+        if better and leader and stage.part == FEWER:
+            # A component above the noise edge takes with it what groups gain by it.
+            same = self._live(self.current) == self._live(leader)
+            better = same or self.worth(self.current) > self.worth(leader)
         if better:
             self.leader = self.current
         if stage.part == FEWER and not better and self.dropped > 1:
