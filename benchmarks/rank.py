@@ -46,12 +46,14 @@ def gaussian(rank, c):
 
 SETTINGS = {
     **{f"c={c}": paper(c) for c in (1, 8, 64, 224)},
+    "AR(.5)": chains(0.5),
     "AR(.8)": chains(0.8),
     "density .1, c=32": paper(32, density=0.1),
     "density .1, c=224": paper(224, density=0.1),
     "600x100, c=32": paper(32, n_samples=600, n_features=100),
     "600x100, c=224": paper(224, n_samples=600, n_features=100),
     **{f"rank {r}, c={c}": gaussian(r, c) for r in (0, 1, 5, 8) for c in (8, 224)},
+    "150x100, c=96": paper(96, n_samples=150, n_features=100),
     "60x40, c=32": paper(32, n_samples=60, n_features=40, density=0.03),
     "60x40, c=224": paper(224, n_samples=60, n_features=40, density=0.03),
 }
