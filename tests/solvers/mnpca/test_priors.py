@@ -12,7 +12,7 @@ from mnpca.engines.engine import DenseEngine
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.fit import signal_variance
-from mnpca.solvers.mnpca.learned import expected_gain, learn_signal, mean_coordinates
+from mnpca.solvers.mnpca.learned import expected_gain, learn_signal
 from mnpca.solvers.mnpca.low_rank_step import low_rank_step
 from mnpca.solvers.mnpca.priors import (
     Mixture,
@@ -152,25 +152,6 @@ def test_the_family_is_that_of_the_draw(draw, family):
 def test_a_gaussian_prior_wins_on_gaussian_rows_for_most_draws():
     families = [learn_prior(*observed(gaussian, n=100, seed=seed)).family for seed in range(20)]
     assert families.count("gaussian") >= 14
-
-
-def test_a_mean_keeps_its_gaussian_prior_given_the_loadings():
-    root = np.random.default_rng(0).standard_normal((3, 3))
-    covariance = root @ root.T
-    gauge = mean_coordinates(np.linalg.inv(covariance), 2)
-    prior = np.eye(3)
-    prior[1:, 1:] = covariance[:2, :2]
-    np.testing.assert_allclose(gauge @ prior @ gauge.T, covariance, atol=1e-9)
-    np.testing.assert_array_equal(mean_coordinates(covariance, 3), np.eye(3))
-
-
-def test_coordinates_beside_a_mixture_are_independent_of_it():
-    (z, d), whole = observed(three_groups, k=3), mixture(2).beside(1)
-    normal = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1)), np.ones((1, 1, 1)))
-    for prior, part in ((normal, slice(0, 1)), (mixture(2), slice(1, 3))):
-        np.testing.assert_allclose(
-            prior.posterior(z[:, part], d).mean, whole.posterior(z, d).mean[:, part], atol=1e-9
-        )
 
 
 def known_noise(seed=0, scale=1.0, n=120, p=80):

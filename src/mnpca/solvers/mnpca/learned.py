@@ -29,7 +29,13 @@ from mnpca.model.low_rank import LowRank
 from mnpca.noise.axis_precision import AxisPrecision
 from mnpca.noise.estimate import NoiseModel
 from mnpca.solvers.mnpca.low_rank_step import relative_change
-from mnpca.solvers.mnpca.priors import Belief, Family, LearnedPrior, PriorChoice, learn_prior
+from mnpca.solvers.mnpca.priors import (
+    Belief,
+    Family,
+    LearnedPrior,
+    PriorChoice,
+    learn_prior,
+)
 from mnpca.solvers.mnpca.variational import EM_STEPS, FactorPosterior, FactorPrior, Posterior
 
 #: Rounds over both factors at most, under Gaussian priors and under learned ones.
@@ -70,7 +76,7 @@ def learn_signal(
             leading = replace(posterior, svd=posterior.svd.leading(detected))
             rows, cols = _start(noise, leading)
             start = _exchange(engine, leading, rows, cols, GAUSSIAN_ROUNDS)
-        rows, cols = (_LearnedFactor(side, prior, start.rank) for side in (rows, cols))
+        rows, cols = _LearnedFactor(rows, prior), _LearnedFactor(cols, prior)
         learned = _exchange(engine, start, rows, cols, ROUNDS)
         known, detected = detected, _n_detected(rows, cols)
         if detected < known:
@@ -214,17 +220,11 @@ class _Factor:
 class _LearnedFactor(_Factor):
     """One factor with a prior that is learned, and the Gaussian site that stands for it."""
 
-    def __init__(self, start: _Factor, choice: PriorChoice, rank: int):
+    def __init__(self, start: _Factor, choice: PriorChoice):
         super().__init__(start.noise, start.mean, start.site, start.spread)
         self.choice = choice
-        self.n_means = len(start.site) - rank
-        self.gauge = mean_coordinates(start.site, rank)
         self.linear = np.zeros_like(start.mean)
         self.learned: LearnedPrior
-        self.root: FloatArray
-        """Components are `root` times what has the prior `learned`."""
-        self.seen: tuple[FloatArray, FloatArray]
-        """What is said of the latter."""
         self.observed: tuple[FloatArray, FloatArray]
         self.belief: Belief
         self.belief_basis: FloatArray
@@ -238,7 +238,12 @@ class _LearnedFactor(_Factor):
         reacted = thin.product(target - thin.product(self.mean, other_spread), basis)
         self.observed = z, d = self._observations(reacted, basis, site)
         before = self.families
-        self._learn(z, d, np.linalg.solve(self.gauge, basis))
+        if self.n_updates in CHOICES:
+            self.learned = learn_prior(z, d, self.choice)
+            self.families = self.learned.families
+        elif before != GAUSSIAN:
+            mapping = np.linalg.solve(basis, self.belief_basis)
+            self.learned = self.learned.fitted_again(z, d, mapping)
         self.steady = self.n_updates in CHOICES and self.families == before
         self.steady |= self.n_updates > CHOICES[-1]
         self.n_updates += 1
@@ -247,32 +252,12 @@ class _LearnedFactor(_Factor):
             super().update(target, metric, other_spread)
             self.linear = np.zeros_like(self.mean)
             return
-        prior = self.learned.mixture.mapped(self.root).beside(self.n_means)
-        self.belief = prior.mapped(np.linalg.solve(basis, self.gauge)).posterior(z, d)
+        self.belief = self.learned.mixture.posterior(z, d)
         self._set_site(1.0 if before == GAUSSIAN else SITE_STEP)
         # The reaction was taken from the last round. Where it is large, a full step overshoots.
         step = np.linalg.solve(metric + other_spread, metric).T
         change = thin.product(self.belief.mean, basis.T) - self.mean
         self.mean = self.mean + thin.product(change, step)
-
-    def _learn(self, z: FloatArray, d: FloatArray, change: FloatArray) -> None:
-        """Learn the prior of the components from what is said of all in the coordinates `gauge`.
-
-        ``C = change change'`` over d is the error there. The mean's coordinate m is N(0, 1). What
-        it says is taken from the others, o: they have the error ``C_oo - K C_mo`` over d then,
-        with ``K = C_om / (C_mm + d)``, and d at its average there.
-        """
-        z, error = thin.product(z, change.T), change @ change.T
-        m, o = slice(0, self.n_means), slice(self.n_means, None)
-        gain = error[o, m] / (error[m, m].diagonal() + d.mean())
-        root = np.linalg.cholesky(error[o, o] - gain @ error[m, o])
-        self.seen = np.linalg.solve(root, (z[:, o] - z[:, m] @ gain.T).T).T, d
-        if self.n_updates in CHOICES:
-            self.learned = learn_prior(*self.seen, self.choice)
-            self.families = self.learned.families
-        elif self.families != GAUSSIAN:
-            self.learned = self.learned.fitted_again(*self.seen, np.linalg.solve(root, self.root))
-        self.root = root
 
     def _observations(
         self, target: FloatArray, basis: FloatArray, site: FloatArray
@@ -306,17 +291,17 @@ class _LearnedFactor(_Factor):
 
     def summary(self) -> FactorPrior:
         """Return what a person wants to know of the prior."""
+        family = self.learned.family
         if self.families == GAUSSIAN:
             return super().summary()
-        family = self.learned.family
         mixture = self.learned.mixture
         small = mixture.negligible()
-        zero = mixture.shares(*self.seen)[:, small].sum(axis=1) if small.any() else None
+        zero = mixture.shares(*self.observed)[:, small].sum(axis=1) if small.any() else None
         if family != "groups":
             return FactorPrior(family, zero=zero)
         # A wide part takes the outliers of all others. That predicts well, but says nothing of
         # the group they belong to, so this is asked of parts that are equally wide.
-        shares = self.learned.priors[family].with_common_spread().shares(*self.seen)
+        shares = self.learned.priors[family].with_common_spread().shares(*self.observed)
         if float(shares.max(axis=1).mean()) < TOLD_APART:
             return FactorPrior("groups", zero=zero)
         return FactorPrior("groups", groups=shares[:, np.argsort(-shares.sum(axis=0))], zero=zero)
@@ -327,19 +312,6 @@ class _LearnedFactor(_Factor):
         if self.families == GAUSSIAN:
             return posterior
         return replace(posterior, basis=self.belief_basis, variances=self.belief.variance)
-
-
-def mean_coordinates(site: FloatArray, rank: int) -> FloatArray:
-    """Return the coordinates in which a mean keeps its Gaussian prior, given its components.
-
-    The mean m of a column with loadings w is ``N(-H_mw w / H_mm, 1 / H_mm)`` under the site H. That
-    over its deviation is the first coordinate. The others are w. There is no mean among scores.
-    """
-    gauge = np.roll(np.eye(len(site)), rank, axis=0)
-    for mean in range(rank, len(site)):
-        gauge[mean, 0] = site[mean, mean] ** -0.5
-        gauge[mean, 1:] = -site[mean, :rank] / site[mean, mean]
-    return gauge
 
 
 def _n_detected(*factors: _Factor) -> int:

@@ -157,15 +157,6 @@ class Mixture:
             self.weights, self.centers @ matrix.T, matrix @ self.covariances @ matrix.T
         )
 
-    def beside(self, count: int) -> "Mixture":
-        """Return the mixture with so many coordinates N(0, 1), independent, before its own."""
-        parts, width = len(self.weights), count + self.centers.shape[1]
-        centers, values = np.zeros((parts, width)), np.ones((parts, width))
-        vectors = np.stack([np.eye(width)] * parts)
-        centers[:, count:], values[:, count:] = self.centers, self.values
-        vectors[:, count:, count:] = self.vectors
-        return Mixture(self.weights, centers, values, vectors)
-
     def split(self, part: int) -> "Mixture":
         """Return the mixture with one part cut in two, along its longest axis."""
         step = self.vectors[part, :, -1] * np.sqrt(self.values[part, -1])
